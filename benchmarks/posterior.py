@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from contrapca import CPCA, PCPCA, posterior
+from contrapca import CPCA, PCPCA, Study, posterior
 from contrapca.inference import _draws as diagnostics
 from contrapca.inference._posterior import eigenbasis
 
@@ -57,7 +57,7 @@ def stan(D: int, n: int, m: int) -> tuple[float, float]:
 
     X, Y = tables(n, m, D)
     model = PCPCA(2, gamma=0.2).fit(X, background=Y)
-    N, values, Q = eigenbasis(model._fitted_data(X, None, Y), model.gamma_)
+    N, values, Q = eigenbasis(model._data_again(model._tables_again(Study(X, background=Y))), model.gamma_)
     data = {"D": D, "d": 2, "N": N, "C": (Q * values) @ Q.T}
     built = pystan.build(STAN, data=data, random_seed=1)
     start = time.perf_counter()

@@ -1,12 +1,16 @@
 """Imports go down from floor to floor, in no circle, and not to what is private to another folder."""
 
 import ast
+import re
 from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
 import pytest
+from sklearn.base import BaseEstimator
 
 import contrapca
+from contrapca.estimators import ContrastSolver
+from contrapca.estimators._method import Method
 
 ROOT = Path(contrapca.__file__).parent
 FLOORS = {  # a module or folder of the package: its floor
@@ -76,3 +80,31 @@ def test_imports_go_down():
 def test_a_wrong_import_is_found(text, says):
     (found,) = wrong({"moments._x": set(imports(text, ("moments",))), "moments": {"moments._x"}})
     assert found.startswith(says)
+
+
+# ---------------------------------------------------------------------- what others may ask of an estimator
+
+
+def undeclared(text):
+    """Private names of estimators that a module asks of a model, but for those that their bases declare."""
+    declared = {*vars(Method), *Method.__annotations__, *vars(ContrastSolver)}
+    kinds = [kind for kind in vars(contrapca.estimators).values() if isinstance(kind, type)]
+    private = {name for kind in kinds for name in dir(kind) if re.match("_[a-z]", name)}
+    private -= declared | set(dir(BaseEstimator))
+    for node in ast.walk(ast.parse(text)):
+        if isinstance(node, ast.Attribute) and node.attr in private and ast.unparse(node.value) not in ("self", "cls"):
+            yield node.attr
+
+
+def test_others_ask_estimators_for_what_they_declare():
+    folders = [folder for folder, floor in FLOORS.items() if floor > 3 and folder != "estimators"]
+    paths = [path for folder in folders for path in (ROOT / folder).rglob("*.py")]
+    assert len(paths) > 60
+    found = {path: list(undeclared(path.read_text(encoding="utf-8"))) for path in paths}
+    assert not any(found.values()), {path.name: names for path, names in found.items() if names}
+
+
+@pytest.mark.parametrize("text", ["model._gamma_by_limit(data, latents)", "own.estimator._left_to_data"])
+def test_what_they_do_not_declare_is_found(text):
+    assert list(undeclared(text))
+    assert not list(undeclared("model._fit_to(data, halves); model._limit(groups, 2); self._left_to_data"))

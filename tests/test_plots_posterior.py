@@ -52,7 +52,7 @@ def test_draws_name_their_estimator(groups):
     X, Y = groups
     model = ContraPCA(2).fit(X, background=Y)
     draws = bootstrap(model, X, background=Y, n_resamples=10, random_state=0)
-    assert repr(draws).startswith("ContrastPosterior(bootstrap, ContraPCA: 1 x 10 draws")
+    assert repr(draws).startswith("Bootstrap(ContraPCA: 10 refits")
 
 
 def test_figures(toy, need):

@@ -7,6 +7,7 @@ import tomllib
 from pathlib import Path
 
 import contrapca
+from contrapca._version import DOCUMENTATION
 
 ROOT = Path(__file__).parents[1]
 PYPROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
@@ -59,6 +60,7 @@ def test_the_address_is_the_same_everywhere():
         assert set(ADDRESS.findall((ROOT / name).read_text(encoding="utf-8"))) == {address()}, name
     command = re.search(r"git grep -lz (\S+) .*s/(\S+)/YOUR-ACCOUNT/g", (ROOT / "CONTRIBUTING.md").read_text("utf-8"))
     assert command[1] == command[2]
+    assert DOCUMENTATION in ("", PROJECT["urls"]["Documentation"].rstrip("/"))
 
 
 def test_readme_on_the_package_index():

@@ -116,7 +116,7 @@ KINDS = {  # what is saved, and what `contrapca info` says of it
     "moments": (lambda X, Y: Moments.from_rows(X), "Moments (mean and scatter matrix) of 40 rows, or rows of that"),
     "posterior": (
         lambda X, Y: bootstrap(CPCA(1, gamma=0.2).fit(X, background=Y), X, background=Y, n_resamples=20),
-        "ContrastPosterior(bootstrap, CPCA: 1 x 20 draws",
+        "Bootstrap(CPCA: 20 refits",
     ),
 }
 
@@ -153,7 +153,7 @@ def test_info_of_a_checkpoint(folder, run, pair):
 def test_info_of_draws(saved, run, pair):
     model = PCPCA(2, gamma=0.2).fit(pair[0], background=pair[1])
     bootstrap(model, pair[0], background=pair[1], n_resamples=40).save(saved / "draws.npz")
-    assert "ContrastPosterior(bootstrap, PCPCA" in run("info", "draws.npz").out
+    assert "Bootstrap(PCPCA" in run("info", "draws.npz").out
     summary = json.loads(run("info", "draws.npz", "--json").out)
     assert (summary["kind"], summary["n_features"]) == ("bootstrap", 6)
     outcome = run("transform", "draws.npz", "cases.csv", "-o", "z.csv")

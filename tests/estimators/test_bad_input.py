@@ -18,6 +18,8 @@ from contrapca import (
     CPCA,
     PCPCA,
     PPCA,
+    ContraPCA,
+    RatioPCA,
     bootstrap,
     check_tables,
     contrast_test,
@@ -380,3 +382,13 @@ def test_columns_of_one_name_are_named(need, library):
         message = rf"^Several columns of {where} have the same name: 'a'\. Rename them, .*~X\.columns\.duplicated\(\)\]"
         with pytest.raises(ValueError, match=message):
             call()
+
+
+@pytest.mark.parametrize(
+    ("model", "name"),
+    [(ContraPCA(shorten="no"), "shorten"), (PCPCA(progress=0), "progress"), (RatioPCA(orthogonal="yes"), "orthogonal")],
+)
+def test_text_and_numbers_are_not_true_or_false(model, name):
+    with pytest.raises(TypeError, match=f"{name}=.* must be True or False"):
+        model.fit(np.eye(5), background=np.eye(5))
+    model.set_params(**{name: np.False_}).fit(*np.random.default_rng(0).normal(size=(1, 30, 5)), background=np.eye(5))

@@ -484,7 +484,7 @@ def test_with_dispatch_other_places_are_refused(monkeypatch):
     """As scikit-learn's own estimators refuse them; without it, a model serves rows anywhere."""
     model = fitted(PCPCA(2, gamma=0.3), *map(there, TALL))
     # The setting itself needs SCIPY_ARRAY_API, see below.
-    monkeypatch.setattr("contrapca.estimators._base.get_config", lambda: {"array_api_dispatch": True})
+    monkeypatch.setattr("contrapca.estimators._new_rows.get_config", lambda: {"array_api_dispatch": True})
     assert is_there(model.transform(there(TALL[0])))
     for call in (model.transform, model.score_samples, model.impute):
         with pytest.raises(ValueError, match=r"PCPCA.transform\(\) and other methods must use the same namespace"):

@@ -117,7 +117,7 @@ def test_wide_tables():
     X[:, 0] += 4 * rng.standard_normal(12)
     wide = CPCA(1, gamma=0.5).fit(X, background=Y)
     assert wide.solver_.name == "dual"
-    N, values, Q = eigenbasis(wide._fitted_data(Study(X, background=Y)), 0.5)
+    N, values, Q = eigenbasis(wide._data_again(wide._tables_again(Study(X, background=Y))), 0.5)
     assert N == 6
     np.testing.assert_allclose(Q @ (values[:, None] * Q.T), oracles.contrast_matrix(X, Y, 0.5), atol=1e-9)
     assert posterior(wide, X, background=Y, random_state=0).loadings.shape == (4, 1000, 40, 1)

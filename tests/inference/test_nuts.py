@@ -228,7 +228,7 @@ def test_cost_does_not_depend_on_rows():
     X, _ = make_groups(40, 10, 4)
     model = PPCA(1).fit(X)
     for given in (X, Moments.from_rows(X)):
-        N, values, _ = eigenbasis(model._fitted_data(Study(given)), 0.0)
+        N, values, _ = eigenbasis(model._data_again(model._tables_again(Study(given))), 0.0)
         assert N == 40
         np.testing.assert_allclose(values, np.linalg.eigvalsh(oracles.scatter(X))[::-1])
 

@@ -67,6 +67,12 @@ def check_option(value: Any, name: str, allowed: tuple[Any, ...]) -> None:
         raise ValueError(f"{name}={value!r} is not valid.{hint} Choose one of {', '.join(map(repr, allowed))}.")
 
 
+def check_flag(value: Any, name: str) -> None:
+    """Raise unless the value is True or False: text such as "no" would count as True."""
+    if not isinstance(value, bool | np.bool_):
+        raise TypeError(f"{name}={value!r} must be True or False.")
+
+
 Check = Callable[[Any, str], Any]  # of a parameter's value and name: raises for what it cannot be
 
 

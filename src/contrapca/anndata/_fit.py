@@ -19,7 +19,7 @@ from ..data import (
 )
 from ..data.checks import are_counts
 from ..data.rows import DaskRows
-from ..estimators import ContrastSolver, latent_means, maps_missing
+from ..estimators import ContrastSolver, latent_means, unfitted
 from ..exceptions import InfeasibleGammaError, RankError
 from ..inference import GroupRows, HeldOutContrast, held_out_contrast, held_out_of, prepared
 from ..moments import spread_out
@@ -66,7 +66,7 @@ def run_fit(
 
 def fitted(cells: Cells, estimator: Any) -> tuple[Any, Array, HeldOutContrast | None]:
     """The fitted model, the latents of all cells, and what unseen cells say of each component."""
-    searches = estimator._holds_out and estimator.gamma == "auto"  # by halves of the cells
+    searches = estimator._holds_rows_out  # halves of the cells
     if cells.is_large and not searches:  # from moments: one pass for the fit, and one for the latents
         moments = cells.moments()
         model = estimator.fit(moments.foreground, background=background_argument(moments))
@@ -101,7 +101,7 @@ def on_unseen_cells(cells: Cells, table: Any, model: Any) -> HeldOutContrast | N
         return None
     alike, rows = _in_strongest_directions(model, groups) if len(cells.names) > FEW_GENES else (model, groups)
     alike = prepared(alike)
-    if model._holds_out:
+    if alike._holds_rows_out:
         alike._with_strength(model.gamma_)
     background = background_argument(rows)
     tables = tables_of(study_of(rows.foreground, background, "held_out_contrast"), allow_missing=False)
@@ -126,12 +126,12 @@ def _in_strongest_directions(model: Any, groups: Groups[Rows]) -> tuple[Any, Gro
     for _ in range(ROUNDS):
         V = np.linalg.qr(np.sum([own.times(V) for own in some], axis=0))[0]
     settled = model._path_estimator() if isinstance(model, ContrastSolver) else model
-    alike = settled._with(scale=None)
+    alike = unfitted(settled, scale=None)
     return alike, rows.map(lambda own: own.coordinates(V))
 
 
 def latents_of(model: Any, table: Rows) -> Array:
     """Latents of cells, from the mean of the foreground, shape (n, k)."""
     fit = model.fit_
-    rows, missing = fit.scaling.foreground.check(table, allow_missing=maps_missing(fit))
+    rows, missing = fit.scaling.foreground.check(table, allow_missing=fit.maps_missing)
     return latent_means(fit, rows, missing)

@@ -12,7 +12,7 @@ from .._util.arrays import Array
 from .._util.checks import check_count
 from .._util.optional import require
 from .._util.text import did_you_mean, listed
-from ..estimators import ContrastSolver
+from ..estimators import ContrastSolver, packed
 from ..inference import HeldOutContrast
 from ._cells import Cells, background_argument
 
@@ -94,7 +94,7 @@ def fit_results(
         "variance_ratio": fit.shares.foreground,
         "background_variance": background_argument(fit.variances),
         "embedding": keys.obsm,
-        MODEL: model._packed(),
+        MODEL: packed(model),
     }
     if isinstance(model, ContrastSolver) and model._contrasts:
         summary |= {"gamma": float(fit.gamma), "gamma_max": np.nan if fit.limit is None else float(fit.limit)}

@@ -94,7 +94,7 @@ def _comparison(models: dict[str, PCPCA], X: Array, labels: Array) -> Table:
     from sklearn.metrics import silhouette_score
 
     fitted = list(models.values())
-    control_variance = [model.background_variance_.sum() for model in fitted if model.background_variance_ is not None]
+    control_variance = [model.fit_.variances.backgrounds[0].sum() for model in fitted]
     return Table(
         {
             "": np.array(list(models)),

@@ -7,11 +7,12 @@ from typing import Any
 import numpy as np
 
 from .._util.tables import Table
+from ..estimators import facts
 
 
 def model_summary(model: Any) -> dict[str, Any]:
     """What `summary()` of a fitted model says, as values."""
-    return {name: records(value) if isinstance(value, Table) else value for name, value in model._facts().items()}
+    return {name: records(value) if isinstance(value, Table) else value for name, value in facts(model).items()}
 
 
 def records(table: Table) -> list[dict[str, Any]]:

@@ -241,6 +241,11 @@ class Fit:
         return self.W[:, : self.n_shown]
 
     @property
+    def maps_missing(self) -> bool:
+        """Whether rows with missing values have latents: by the probability model, or filled in (F45)."""
+        return self.model is not None or self.filling is not None
+
+    @property
     def decoder(self) -> Array:
         """From latents back to rows, shape (D, k): W, or V (V'V)^-1 if there is no model, which is V if orthonormal.
 

@@ -28,7 +28,7 @@ from ._arguments import (
 from ._blocks import Indices, checked_blocks, table_units
 from ._covariates import Design, checked_covariates, encoded, without_covariates
 from ._groups import Groups, Tables, is_moments
-from ._labels import group_rows, named_backgrounds
+from ._labels import checked_labels, group_rows, named_backgrounds
 from ._tables import checked_tables, column_names, index_names, moments_tables, refuse_missing, stacked_tables
 
 

@@ -1,11 +1,17 @@
 """The methods, with scikit-learn's interface."""
 
-from ._base import Decomposition, FittedModel
+from ._base import Decomposition, FittedModel, packed
 from ._clvm import CLVM
-from ._cpca import CPCA, Contrastive
-from ._pcpca import PCPCA, ContraPCA
+from ._contrapca import ContraPCA
+from ._contrast_solver import ContrastSolver
+from ._contrastive import Contrastive
+from ._cpca import CPCA
+from ._latent_model import LatentModel
+from ._likelihood import Likelihood
+from ._method import unfitted
+from ._pcpca import PCPCA
 from ._ppca import PPCA
 from ._ratio import RatioPCA
-from ._rows import check_same_data, latent_means, maps_missing
-from ._solve import ContrastSolver
+from ._rows import latent_means
 from ._sparse import SparseCPCA
+from ._summary import facts

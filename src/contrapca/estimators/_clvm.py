@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -15,6 +16,8 @@ from ..exceptions import warn
 from ..missing import Incomplete, collect
 from ..moments import MAX_DENSE, Complete, Moments, mixed_background
 from ._likelihood import Likelihood
+from ._method import unfitted
+from ._new_rows import new_rows
 from ._rows import shared_means
 
 MAX_SHARED = 10  # shared dimensions that are chosen: the run time grows with them
@@ -69,7 +72,9 @@ class CLVM(Likelihood):
     (400, 2)
     """
 
-    _resampled = _sampled = False
+    shared_loadings_: Array
+    background_model_: LatentGaussian
+
     _takes_missing = False
     _rotates = False  # features are told apart
     _decisive = "n_shared"
@@ -115,23 +120,18 @@ class CLVM(Likelihood):
         """Whether the shared dimensions are counted."""
         return isinstance(self.n_shared, str) and self.n_shared == "auto"
 
-    def _solve(self, data: Complete | Incomplete, gamma: float | None, tables: Tables | None = None) -> Fit:
+    def _fit_to(self, data: Complete | Incomplete, halves: Callable[[], Halves]) -> Fit:
         assert isinstance(data, Complete)
         k = shared_rank(data, self.n_foreground) if self._counts else int(self.n_shared)
         return fit_clvm(data, k, self.n_foreground, tol=self.tol, max_iter=self.max_iter)
 
-    def _settled(self, data: Complete | Incomplete, halves: Halves | None = None) -> Self:
-        assert isinstance(data, Complete)
-        return self._with(n_shared=shared_rank(data, self.n_foreground)) if self._counts else self._with()
+    def _for_halves(self, data: Complete, halves: Halves) -> Self:
+        return unfitted(self, n_shared=shared_rank(data, self.n_foreground)) if self._counts else unfitted(self)
 
     def _attributes(self, fit: Fit) -> dict[str, Any]:
         if (model := fit.background_model) is None:  # in a file
             raise ValueError("its background_model is missing")
         return super()._attributes(fit) | {"background_model_": model, "shared_loadings_": model.W}
-
-    @property
-    def _n_shared(self) -> int:
-        return int(self.shared_loadings_.shape[1])
 
     def transform_shared(self, X: Any, *, center: str = "foreground", covariates: Any = None) -> Array:
         """Shared latents E[t | x] of each row, shape (n, k).
@@ -141,8 +141,7 @@ class CLVM(Likelihood):
         X, center, covariates
             As for `transform`; `center` also says which group's model to use.
         """
-        rows, missing = self._rows(*self._known_rows(X, covariates, center))
-        return shared_means(self.fit_, rows, missing, center)
+        return shared_means(self.fit_, *new_rows(self, X, covariates, center), center)
 
 
 def shared_rank(data: Complete, d: int) -> int:

@@ -1,97 +1,13 @@
-"""Contrastive PCA: directions only, no probability model; and the base of all estimators with gamma."""
+"""Contrastive PCA: directions only, no probability model."""
 
 from __future__ import annotations
 
-from dataclasses import replace
-from typing import Any, Self
-
-import numpy as np
+from typing import Any
 
 from .._util.arrays import Array
-from .._util.checks import check_gamma
-from .._util.text import format_gamma
-from ..contrast import (
-    SEED,
-    SPLITS,
-    TOLERANCE,
-    Fit,
-    Halves,
-    PathSpectrum,
-    Solution,
-    Spectrum,
-    halves_of,
-    solve_cpca,
-    solve_path,
-    top_eigenpairs,
-    unwarned,
-)
-from ..data import Groups, Tables
-from ..missing import Incomplete, filled_draws, usable
-from ..moments import Complete, Contrast, Moments, row_units
-from ._solve import ContrastSolver
-
-
-class Contrastive(ContrastSolver):
-    """Base of CPCA, SparseCPCA and PCPCA: contrasts with a gamma, which "auto" chooses on held-out rows; not public."""
-
-    _holds_out = True
-    _decisive = "gamma"
-    _known_as, _source = "a contrast of variances", "Abid 2018"
-    gamma: float | str
-
-    def _solve(self, data: Complete | Incomplete, gamma: float | None, tables: Tables | None = None) -> Fit:
-        if gamma is not None or tables is None:
-            return super()._solve(data, gamma)
-        assert isinstance(data, Complete)
-        gamma, limit = self._gamma_by_halves(data, halves_of_fit(tables, type(self).__name__))
-        return replace(super()._solve(data, gamma), limit=limit)
-
-    def _settled(self, data: Complete | Incomplete, halves: Halves | None = None) -> Self:
-        if halves is None or self._strength() is not None:
-            return self._with()
-        assert isinstance(data, Complete)
-        return self._with(gamma=self._gamma_by_halves(data, halves)[0])
-
-    def _attributes(self, fit: Fit) -> dict[str, Any]:
-        return super()._attributes(fit) | {"gamma_": fit.gamma, "n_effective_": fit.n_effective}
-
-    def _strength(self) -> float | None:
-        return check_gamma(self.gamma)
-
-    def _with_strength(self, gamma: float) -> Self:
-        """Set gamma."""
-        self.gamma = gamma
-        return self
-
-    @staticmethod
-    def _strength_in_words(gamma: float, limit: str) -> str:
-        return f" and contrast strength gamma = {format_gamma(gamma)}{limit}"
-
-    @property
-    def reconstruction_error_(self) -> float:
-        """CPCA's geometric objective at the fit (the paper's Theorem 1), in scaled units.
-
-        Mean squared distance of foreground rows from the components' subspace, minus gamma times that of background
-        rows.
-        """
-        return self.fit_.reconstruction_loss
-
-    @property
-    def gamma_max_(self) -> float:
-        """The limit of gamma for these data and n_components, if fit computed it."""
-        if self.fit_.limit is None:
-            raise AttributeError(
-                f"This {type(self).__name__} has no gamma_max_: fit computes the limit only if gamma='auto' needs it. "
-                "contrapca.gamma_limits(X, background=Y, n_components=...) computes it for any table."
-            )
-        return self.fit_.limit
-
-    @property
-    def gamma_max_is_bound_(self) -> bool:
-        """Whether `gamma_max_` is only an upper bound on the limit: values are missing, or a large table was searched
-        for few directions."""
-        _ = self.gamma_max_  # raises if there is none
-        return self.fit_.limit_is_bound
+from ..contrast import Solution, solve_cpca, solve_path, top_eigenpairs
+from ..moments import Contrast
+from ._contrastive import Contrastive
 
 
 class CPCA(Contrastive):
@@ -141,7 +57,6 @@ class CPCA(Contrastive):
     np.int64(1)
     """
 
-    _sampled = True
     _known_as, _source = "contrastive principal component analysis (CPCA)", "Abid 2018"
 
     def __init__(
@@ -162,21 +77,5 @@ class CPCA(Contrastive):
     def _maximum(self, C: Contrast, r: int, start: Array | None = None) -> Solution:
         return solve_cpca(C, top_eigenpairs(C, r, start=start))
 
-    def _path(self, groups: Groups[Moments], gammas: Array, r: int, tolerance: float = TOLERANCE) -> PathSpectrum:
-        return solve_path(groups, gammas, r, tolerance)
-
-    def _solution(self, C: Contrast, spectrum: Spectrum) -> Solution:
-        return solve_cpca(C, spectrum)
-
-
-def halves_of_fit(tables: Tables, name: str) -> Halves:
-    """Halves of the rows of a fit that are the same on every run; `name` is that of the estimator, for messages."""
-    if isinstance(tables.rows.foreground, Moments):
-        raise ValueError(
-            f"{name}'s gamma='auto' holds rows out, and moments have none: pass gamma=, for example "
-            "2.0, or find one with GammaSearch where the rows are."
-        )
-    rng = np.random.default_rng(SEED)
-    with unwarned():  # the fit has warned of rows that are left out
-        [tables] = filled_draws(usable(tables, name), 1, rng)
-    return halves_of(tables, row_units(tables), SPLITS, rng)
+    _path = staticmethod(solve_path)
+    _solution = staticmethod(solve_cpca)

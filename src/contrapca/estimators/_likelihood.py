@@ -5,11 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 from .._util.arrays import Array, namespace, put
-from .._util.checks import check_count, generator
+from .._util.checks import check_count, check_flag, generator
 from ..contrast import Fit, LatentGaussian
 from ..exceptions import warn
 from ._base import Decomposition
-from ._rows import by_block, imputed, latent_posterior, log_density, of_foreground
+from ._new_rows import checked, map_new_rows, new_rows, of_group
+from ._rows import imputed, latent_posterior, log_density, of_foreground
 
 
 class Likelihood(Decomposition):
@@ -18,11 +19,15 @@ class Likelihood(Decomposition):
     The model N(mean, W W' + sigma2 I) is in scaled units (`model_`); every method takes and returns original units.
     """
 
-    _has_model = _sampled = True
     model_: LatentGaussian
+    loadings_: Array
+    noise_variance_: float
+    objective_history_: Array
+    n_effective_: float
 
     def _attributes(self, fit: Fit) -> dict[str, Any]:
-        assert fit.model is not None
+        if fit.model is None:  # in a file
+            raise ValueError("its model is missing")
         found = {"model_": fit.model, "loadings_": fit.loadings, "noise_variance_": fit.model.sigma2}
         return super()._attributes(fit) | found | {"objective_history_": fit.history, "n_effective_": fit.n_effective}
 
@@ -44,8 +49,9 @@ class Likelihood(Decomposition):
             Log-likelihood of the observed values; 0 for a row without any.
         """
         fit = self.fit_
-        X, *known = self._known_rows(X, covariates)
-        return by_block(fit, X, lambda rows: log_density(fit, *self._rows(rows, *known)), None)
+        return map_new_rows(
+            self, X, covariates, "foreground", lambda rows, missing: log_density(fit, rows, missing), None
+        )
 
     def score(self, X: Any, y: Any = None, *, covariates: Any = None) -> float:
         """Mean log-likelihood of the foreground rows.
@@ -90,7 +96,7 @@ class Likelihood(Decomposition):
             sigma2 M^-1: the same for all complete rows, wider for rows with missing values, and the identity for a row
             without any value.
         """
-        return latent_posterior(self.fit_, *self._rows(*self._known_rows(X, covariates)))
+        return latent_posterior(self.fit_, *new_rows(self, X, covariates))
 
     def sample(self, n_samples: int = 1, random_state: Any = None) -> Array:
         """Draw new rows from the foreground model.
@@ -155,9 +161,10 @@ class Likelihood(Decomposition):
         >>> bool(abs(filled[0, 0] - X[0, 0]) < 3 * std[0, 0] < 0.5)
         True
         """
+        check_flag(return_std, "return_std")
         asked = {"return_std": return_std, "n_draws": n_draws, "random_state": random_state}
-        X, covariates, named = self._known_rows(X, covariates)
-        return imputed(self.fit_, X, self._checked_rows(X, named)[0], covariates, **asked)
+        X, covariates, named = of_group(self, X, covariates, "foreground")
+        return imputed(self.fit_, X, checked(self, X, named)[0], covariates, **asked)
 
     def get_covariance(self) -> Array:
         """The model's covariance W W' + sigma2 I in original units, shape (D, D)."""

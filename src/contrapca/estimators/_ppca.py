@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any, Self
 
-from ..contrast import Training
+from ..contrast import Fit, Halves, Latents, Training
 from ..data import Groups
+from ..missing import Incomplete, fit_incomplete
 from ..moments import Complete
-from ._pcpca import PCPCA, RelativeLikelihood
+from ._latent_model import LatentModel
+from ._pcpca import PCPCA
 
 
-class PPCA(RelativeLikelihood):
+class PPCA(LatentModel):
     """Probabilistic principal component analysis (Tipping and Bishop 1999).
 
     Maximises p(X | W, sigma2) for rows x = mean + W z + noise, in closed form, or by gradients if values are missing
@@ -106,7 +109,13 @@ class PPCA(RelativeLikelihood):
         """
         return super().partial_fit(X, sample_weight=sample_weight)
 
-    def _path_estimator(self) -> PCPCA:
+    def _fit_to(self, data: Complete | Incomplete, halves: Callable[[], Halves]) -> Fit:
+        latents = Latents.plain(self.n_components)
+        if isinstance(data, Incomplete):
+            return fit_incomplete(data, latents, 0.0, self._settings())
+        return self._solve(data, latents, 0.0)
+
+    def _path_estimator(self) -> PCPCA:  # type: ignore[override]
         """PCPCA, whose path begins here."""
         return PCPCA(self.n_components, scale=self._scaling)
 

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import numbers
+from collections.abc import Callable
 from typing import Any, ClassVar, Self
 
 import numpy as np
 
 from .._util.arrays import Array
-from .._util.checks import one_of
+from .._util.checks import check_flag, one_of
 from .._util.text import format_gamma
 from ..contrast import (
     ENDS,
@@ -29,10 +30,11 @@ from ..contrast import (
     strength_of_ridge,
     sum_of_theta,
 )
-from ..data import Groups, Tables
+from ..data import Groups
 from ..missing import Incomplete
 from ..moments import Complete, Contrast, Moments, contrast
-from ._solve import ContrastSolver
+from ._contrast_solver import ContrastSolver, check_rank
+from ._method import unfitted
 
 
 class RatioPCA(ContrastSolver):
@@ -90,8 +92,13 @@ class RatioPCA(ContrastSolver):
     (np.int64(1), array([9.2]))
     """
 
+    ratios_: Array
+    v3_: Array
+    v4_: Array
+    ridge_: float
+
     _decisive = "ridge"
-    _parameter_checks: ClassVar = ContrastSolver._parameter_checks | {"end": one_of(*ENDS)}
+    _parameter_checks: ClassVar = ContrastSolver._parameter_checks | {"end": one_of(*ENDS), "orthogonal": check_flag}
     _known_as, _source = "the directions of largest variance ratio (RatioPCA)", "Salloum 2022"
 
     def __init__(
@@ -114,10 +121,10 @@ class RatioPCA(ContrastSolver):
         self.solver = solver
 
     def _maximum(self, C: Contrast, r: int, start: Array | None = None) -> Solution:
-        return solve_ratio(C, r, self.end, orthogonal=bool(self.orthogonal), start=start)
+        return solve_ratio(C, r, self.end, orthogonal=self.orthogonal, start=start)
 
     def _limit(self, groups: Groups[Moments], r: int, near: float = 1.0) -> tuple[float, Array | None]:
-        return ratio_limit(groups, r, self.end, orthogonal=bool(self.orthogonal))
+        return ratio_limit(groups, r, self.end, orthogonal=self.orthogonal)
 
     def _path(self, groups: Groups[Moments], gammas: Array, r: int, tolerance: float = TOLERANCE) -> PathSpectrum:
         return path_of_solutions(groups, gammas, lambda C, start: self._maximum(C, r, start))  # nan where infinite
@@ -125,8 +132,7 @@ class RatioPCA(ContrastSolver):
     def _objective(self, C: Contrast, solution: Solution) -> float:
         return sum_of_theta(C, solution.spectrum.values)
 
-    def _grid(self, limit: float, points: int) -> Array:
-        return ratio_grid(limit, points)
+    _grid = staticmethod(ratio_grid)
 
     def _refusal(
         self, gamma: float, limit: float, r: int, parameter: str = "n_components", hint: str = ""
@@ -151,24 +157,22 @@ class RatioPCA(ContrastSolver):
     def _strength_in_words(gamma: float, limit: str) -> str:
         return f" and a ridge of {format_gamma(ridge_of_strength(gamma))} times the controls' mean variance"
 
-    def _solve(self, data: Complete | Incomplete, gamma: float | None, tables: Tables | None = None) -> Fit:
+    def _fit_to(self, data: Complete | Incomplete, halves: Callable[[], Halves]) -> Fit:
         assert isinstance(data, Complete)
-        return super()._solve(data, self._shrunk(data) if gamma is None else gamma)
+        check_rank(data, self.n_components)
+        return self._solve(data, self._latents(), self._chosen_gamma(data))
 
-    def _shrunk(self, data: Complete) -> float:
-        """The gamma of ridge="auto"."""
-        return shrunk_strength(contrast(data.groups, 1.0), self.end)
+    def _chosen_gamma(self, data: Complete) -> float:
+        """That of the ridge, which "auto" takes from how much the background is to be shrunk."""
+        gamma = self._strength()
+        return shrunk_strength(contrast(data.groups, 1.0), self.end) if gamma is None else gamma
 
-    def _settled(self, data: Complete | Incomplete, halves: Halves | None = None) -> Self:
-        if halves is None or self._strength() is not None:
-            return self._with()
-        assert isinstance(data, Complete)
-        return self._with(ridge=ridge_of_strength(self._shrunk(data)))
+    def _for_halves(self, data: Complete, halves: Halves) -> Self:
+        alike = unfitted(self)
+        return alike if self._strength() is not None else alike._with_strength(self._chosen_gamma(data))
 
     def _tuned(self, data: Complete, halves: Halves) -> Self:
-        if self._strength() is not None:
-            return self._with()
-        return self._with()._with_strength(self._gamma_by_halves(data, halves)[0])
+        return self._with_reproducible_gamma(data, halves)
 
     def _axes_of(self, training: Training) -> Groups[Array]:
         axes = super()._axes_of(training)

@@ -17,9 +17,7 @@ from ..data import (
     Scaling,
     Study,
     Tables,
-    check_dense,
     check_names,
-    check_same_tables,
     design_of,
     group_of,
     label_groups,
@@ -29,22 +27,8 @@ from ..data import (
     without_covariates,
 )
 from ..data.checks import IMPUTED
-from ..data.rows import DaskRows, as_rows, map_rows
+from ..data.rows import DaskRows
 from ..exceptions import GroupError, RankError
-from ..missing import Incomplete
-from ..moments import Complete
-
-
-def by_block(fit: Fit, X: Any, function: Callable[[Any], Array], n_columns: int | None) -> Any:
-    """A function of rows; of a dask array, a dask array whose blocks are not computed yet."""
-    rows, D = as_rows(X), fit.scaling.foreground.mean.size
-    if not isinstance(rows, DaskRows):
-        return function(X)
-    if rows.shape[1] != D:
-        raise ValueError(f"X has {rows.shape[1]} features, but {D} were fitted.")
-    if fit.covariates is not None:
-        check_dense(rows, "table")  # blocks do not know which rows they are
-    return map_rows(X, function, n_columns)
 
 
 def adjusted(fit: Fit, X: Any, rows: Rows, covariates: Any) -> Rows:
@@ -52,11 +36,6 @@ def adjusted(fit: Fit, X: Any, rows: Rows, covariates: Any) -> Rows:
     check_covariates(fit.covariates, covariates)
     known = fit.covariates
     return rows if known is None else known.adjusted(rows, known.design(covariates, X, rows.shape[0]))
-
-
-def maps_missing(fit: Fit) -> bool:
-    """Whether rows with missing values can be mapped: by a probability model, or by one that fills them (F45)."""
-    return fit.model is not None or fit.filling is not None
 
 
 def latent_means(fit: Fit, rows: Rows, missing: bool, center: str = "foreground") -> Array:
@@ -210,9 +189,3 @@ def check_covariates(known: Regression | None, covariates: Any) -> None:
             "covariates=, the same columns for these rows, so that their effect is taken out of them, too. For "
             "what takes no covariates, adjust the tables with regress_out, and fit a model to the result."
         )
-
-
-def check_same_data(data: Complete | Incomplete, fit: Fit, *, gls: bool = False) -> None:
-    """Raise if the data are not those of a fit."""
-    means, weights = data.scaling.map(lambda scaling: scaling.mean), data.scaling.map(lambda scaling: scaling.weight)
-    check_same_tables(means, fit.scaling, weights=weights, estimated=gls or fit.filling is not None)

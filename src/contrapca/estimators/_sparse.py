@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numbers
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any, ClassVar, Self
 
@@ -28,7 +29,10 @@ from ..data import Groups, Tables, refuse_devices
 from ..exceptions import warn
 from ..missing import Incomplete, collect
 from ..moments import Complete, Contrast, Moments, choose_solver, contrast
-from ._cpca import CPCA, Contrastive, halves_of_fit
+from ._contrast_solver import Choice
+from ._contrastive import Contrastive
+from ._cpca import CPCA
+from ._method import unfitted
 
 SIZES = (1, 2, 5, 10, 20, 50, 100)  # features of a component that sparsity="auto" tries, as the table has them
 
@@ -112,6 +116,8 @@ class SparseCPCA(Contrastive):
         self.scale = scale
         self.solver = solver
 
+    sparsity_: int
+
     _known_as = "contrastive principal component analysis with few features per component (SparseCPCA)"
     _source = "Abid 2018"
     _takes_missing = _takes_devices = False
@@ -119,7 +125,6 @@ class SparseCPCA(Contrastive):
         "sparsity": check_sparsity,
         "solver": one_of("auto", "eigh", "lanczos"),
     }
-    _resampled = False  # aligned refits would have all features; `stability_selection` is the answer here
     _rotates = False  # features count one by one
 
     def _maximum(self, C: Contrast, r: int, start: Array | None = None) -> Solution:
@@ -140,8 +145,9 @@ class SparseCPCA(Contrastive):
         return isinstance(self.sparsity, str)
 
     def _path_estimator(self) -> Self:
-        alike = super()._path_estimator()
-        return alike.set_params(sparsity=self.sparsity_) if self._counts else alike  # type: ignore[no-any-return]
+        return unfitted(self, sparsity=self.sparsity_) if self._counts else unfitted(self)
+
+    # ------------------------------------------------------------------ the fit
 
     def _collected(self, tables: Tables) -> Complete | Incomplete:
         refuse_devices(tables, type(self).__name__)
@@ -155,31 +161,38 @@ class SparseCPCA(Contrastive):
             solver = "lanczos" if choose_solver(tables).name == "dual" else solver  # which would mix features
         return collect(tables, d, self._scaling, solver, reduced=False)
 
-    def _solve(self, data: Complete | Incomplete, gamma: float | None, tables: Tables | None = None) -> Fit:
-        if tables is None or (gamma is not None and not self._counts):
-            return super()._solve(data, gamma)
+    @property
+    def _holds_rows_out(self) -> bool:
+        return self._counts or super()._holds_rows_out
+
+    def _halves_of(self, tables: Tables) -> Halves:
         if self._counts and (len(tables.rows) == 1 or isinstance(tables.rows.foreground, Moments)):
             raise ValueError(
                 "sparsity='auto' compares halves of the rows of cases and controls: pass both tables, not Moments, or "
                 "a number of features, such as sparsity=10."
             )
-        assert isinstance(data, Complete)
-        chosen, limit = self._chosen(data, halves_of_fit(tables, type(self).__name__))
-        return replace(chosen._solve(data, chosen._strength()), limit=limit)
+        return super()._halves_of(tables)
 
-    def _settled(self, data: Complete | Incomplete, halves: Halves | None = None) -> Self:
+    def _fit_to(self, data: Complete | Incomplete, halves: Callable[[], Halves]) -> Fit:
+        if not self._holds_rows_out:
+            return super()._fit_to(data, halves)
         assert isinstance(data, Complete)
-        return self._with() if halves is None else self._chosen(data, halves)[0]
+        chosen, limit = self._chosen(data, halves())
+        return replace(chosen._fit_to(data, halves), limit=limit)
+
+    def _for_halves(self, data: Complete, halves: Halves) -> Self:
+        return self._chosen(data, halves)[0]
 
     def _chosen(self, data: Complete, halves: Halves) -> tuple[Self, float | None]:
         """A copy with the gamma and the number of features that halves of the rows choose; and the limit of gamma, if
         that was needed."""
-        gamma, limit, chosen = self._strength(), None, self._with()
-        if automatic := gamma is None:  # that of CPCA
-            gamma, limit = _OfAllFeatures(self)._gamma_by_halves(data, halves)
+        gamma, chosen = self._strength(), unfitted(self)
+        automatic = gamma is None
+        choice = _OfAllFeatures(self)._gamma_by_halves(data, halves) if gamma is None else Choice(gamma)
         if self._counts:
-            chosen.sparsity = self._reproducible_size(halves, gamma, data.groups.foreground.mean.size)
-        return chosen._with_strength(chosen._gamma_with_contrast(data, gamma) if automatic else gamma), limit
+            chosen.sparsity = self._reproducible_size(halves, choice.gamma, data.groups.foreground.mean.size)
+        gamma = chosen._gamma_with_contrast(data, choice.gamma) if automatic else choice.gamma
+        return chosen._with_strength(gamma), choice.limit
 
     def _gamma_with_contrast(self, data: Complete, gamma: float) -> float:
         """`gamma`, or less, with a warning, where components of few features have no contrast left (F29)."""

@@ -53,15 +53,15 @@ def top_features(fit: Fit) -> Table:
     return Table({WORDS.get(name, name): column for name, column in table.items() if name != "rank"})
 
 
-def facts(fit: Fit, name: str, *, has_gamma: bool, n_shared: int) -> dict[str, Any]:
-    """What a fit found, as values and tables, for programs; arguments as for `summary`."""
-    found: dict[str, Any] = {"method": name.lower(), "n_features": fit.scaling.foreground.mean.size}
-    found |= ({"n_shared": n_shared} if n_shared else {}) | {"n_components": fit.n_shown}
-    if n_shared:
-        assert fit.model is not None
-        return found | {"noise_variance": fit.model.sigma2}
-    found |= {"solver": str(fit.solver), "objective": fit.objective}
-    if has_gamma:
+def facts(model: Any) -> dict[str, Any]:
+    """What `summary` says of a fitted model, as values and tables, for programs."""
+    fit: Fit = model.fit_
+    found: dict[str, Any] = {"method": type(model).__name__.lower(), "n_features": fit.scaling.foreground.mean.size}
+    if hasattr(model, "shared_loadings_"):  # CLVM
+        found |= {"n_shared": n_shared(model), "n_components": fit.n_shown}
+        return found | {"noise_variance": model.noise_variance_}
+    found |= {"n_components": fit.n_shown, "solver": str(fit.solver), "objective": fit.objective}
+    if hasattr(model, "gamma_"):
         found["gamma"] = fit.gamma
         if fit.limit is not None:
             found |= {"gamma_max": fit.limit, "gamma_max_is_bound": fit.limit_is_bound}
@@ -72,9 +72,9 @@ def facts(fit: Fit, name: str, *, has_gamma: bool, n_shared: int) -> dict[str, A
     return found | {"components": component_table(fit), "top_features": top_features(fit)}
 
 
-def unseen_note(fit: Fit) -> list[str]:
-    """What the variances of both groups do not say, where there are two."""
-    return [IN_SAMPLE] if fit.variances.backgrounds else []
+def n_shared(model: Any) -> int:
+    """Shared dimensions, which only CLVM has."""
+    return int(model.shared_loadings_.shape[1]) if hasattr(model, "shared_loadings_") else 0
 
 
 def limit_in_words(limit: float, is_bound: bool, n_components: int, n_latent: int) -> str:
@@ -86,26 +86,18 @@ def limit_in_words(limit: float, is_bound: bool, n_components: int, n_latent: in
     return words if is_bound or limit >= 1 else f"{words}, higher with fewer"
 
 
-def summary(fit: Fit, name: str, *, has_gamma: bool, n_shared: int) -> Display:
-    """What a fit found.
-
-    Parameters
-    ----------
-    fit : Fit
-    name : str
-        The class of the estimator.
-    has_gamma : bool
-        Whether it has a gamma.
-    n_shared : int
-        Shared dimensions of CLVM.
-    """
-    line = f"{name} with {plural(fit.n_shown, 'component')} of {fit.scaling.foreground.mean.size} features"
-    if has_gamma:
+def summary(model: Any) -> Display:
+    """What a fitted model found: a sentence, its components, and their strongest features."""
+    fit: Fit = model.fit_
+    line = (
+        f"{type(model).__name__} with {plural(fit.n_shown, 'component')} of {fit.scaling.foreground.mean.size} features"
+    )
+    if hasattr(model, "gamma_"):
         line += f", gamma = {format_gamma(fit.gamma)}"
         if fit.limit is not None and np.isfinite(fit.limit):
             line += f" ({limit_in_words(fit.limit, fit.limit_is_bound, fit.n_shown, fit.n_latent)})"
-    if n_shared:
-        line += f", and {plural(n_shared, 'shared component')}"
+    if shared := n_shared(model):
+        line += f", and {plural(shared, 'shared component')}"
     if fit.covariates is not None:
         line += f", without the effect of {listed(fit.covariates.names)}"
     if fit.plateau is not None:
@@ -114,6 +106,6 @@ def summary(fit: Fit, name: str, *, has_gamma: bool, n_shared: int) -> Display:
     if any(long):
         rows = plural(sum(long), "row")
         line += f"\n{rows} far from most {'counts' if sum(long) == 1 else 'count'} less (shorten=False: in full)."
-    return Display(
-        line, component_table(fit), *unseen_note(fit), "Features with the largest loadings:", top_features(fit)
-    )
+    # Where there are two groups, their variances say nothing of unseen rows.
+    note = [IN_SAMPLE] if fit.variances.backgrounds else []
+    return Display(line, component_table(fit), *note, "Features with the largest loadings:", top_features(fit))

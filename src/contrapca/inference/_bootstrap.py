@@ -22,7 +22,6 @@ from ..data import (
     Indices,
     Study,
     Tables,
-    check_same_tables,
     foreground_of,
     refuse_moments,
     resampled_weights,
@@ -30,7 +29,7 @@ from ..data import (
     units_of,
 )
 from ..data.rows import storage
-from ..estimators import ContrastSolver
+from ..estimators import ContrastSolver, SparseCPCA
 from ..missing import BACKTRACK, Incomplete, attempt_fit, observe
 from ..moments import Complete, DenseScatter, Moments, choose_solver, reduce_rows, row_moments
 from ._draws import ContrastPosterior
@@ -105,7 +104,7 @@ def resample(
     W = np.concatenate([align(W[..., own], fit.W[:, own]) for own in parts], axis=-1)
     return ContrastPosterior(
         W=W[None],
-        noise_variance=sigma2[None] if model._has_model else None,
+        noise_variance=sigma2[None] if fit.model is not None else None,
         W_estimate=fit.W,
         n_shown=fit.n_shown,
         scaling=fit.scaling.foreground,
@@ -234,22 +233,23 @@ def bootstrap(
     >>> model = PCPCA(1, gamma=0.5).fit(X, background=Y)
     >>> refits = bootstrap(model, X, background=Y, n_resamples=100)
     >>> refits
-    ContrastPosterior(bootstrap, PCPCA: 1 x 100 draws, D = 5, d = 1)
+    Bootstrap(PCPCA: 100 refits, D = 5, d = 1)
     >>> refits.summary()["excludes_zero"].tolist()
     [True, False, False, False, False]
     """
-    if not (isinstance(model, ContrastSolver) and model._resampled):
+    # Aligned refits of a SparseCPCA would have all features: `stability_selection` is the answer there.
+    if not isinstance(model, ContrastSolver) or isinstance(model, SparseCPCA):
         raise TypeError(f"bootstrap needs an estimator of contrapca with components, not a {type(model).__name__}.")
     fit, study = model.fit_, _study_of_fit(model, X, background, "bootstrap")
     refuse_moments(study, "bootstrap")
-    tables = model._fitted_groups(study)
+    tables = model._tables_again(study)
     if tables.incomplete and fit.model is None:
         raise ValueError(
             "bootstrap of a model without a likelihood needs complete rows, and values are missing here: use "
             "bootstrap of ContraPCA or PCPCA, or drop rows or features."
         )
     weights = None if tables.incomplete else tables.totals
-    check_same_tables(tables.means, fit.scaling, weights=weights, estimated=model._parameters.get("mean") == "gls")
+    model._check_same(tables.means, weights)
     unit_of = units_of(study, tables, least=2, what="the bootstrap")
     found = resample(tables, model._as_fitted(), unit_of, n=n_resamples, random_state=random_state, progress=progress)
     return replace(found, by_blocks=study.blocks is not None, seed=_number(random_state))

@@ -25,7 +25,7 @@ from ..data import (
     without_covariates,
 )
 from ..data.checks import advice_on_values
-from ..estimators import CLVM, CPCA, PCPCA, ContraPCA, Decomposition, RatioPCA
+from ..estimators import CLVM, CPCA, PCPCA, ContraPCA, Decomposition, RatioPCA, unfitted
 from ..exceptions import GroupError, SolverError
 from ..missing import filled_draws
 from ..moments import MAX_DENSE
@@ -291,8 +291,8 @@ def _entry(method: str, model: Any, whole: Training, rows: Rows, halves: Halves,
     try:
         data = model._trained(whole)
         model = model._tuned(data, halves)
-        rough = model._with(tol=ROUGH) if isinstance(model, CLVM) else model
-        fit = rough._solve(data, model._strength())
+        rough = unfitted(model, tol=ROUGH) if isinstance(model, CLVM) else model
+        fit = rough._fit_to(data, lambda: halves)
         seconds = time.perf_counter() - start
         latents = half_latents(halves, rough._axes_of, RANKED)
     except (ValueError, SolverError) as error:

@@ -36,7 +36,7 @@ from ..data import (
     study_of,
     tables_of,
 )
-from ..estimators import ContrastSolver
+from ..estimators import ContrastSolver, Likelihood, unfitted
 from ..exceptions import InfeasibleGammaError, RankError, UnboundedError
 from ..missing import Incomplete, Start, attempt_fit, incomplete_background_model, upper_bound
 from ..moments import Complete, Moments, check_solver_of, factors
@@ -159,10 +159,10 @@ def _solved_path(
     # Vectors are in the coordinates of the basis: none of what follows depends on the basis, or on D.
     for g, (C, solution, covariances) in enumerate(estimator._along(found, groups, gammas)):
         gamma, small = gammas[g], found.coordinates[g]
-        if estimator._has_model and not solution.feasible:
+        if isinstance(estimator, Likelihood) and not solution.feasible:
             raise estimator._refusal(float(gamma), limit, r, latents.parameter)
         objective[g] = estimator._objective(C, solution)
-        if estimator._has_model:
+        if isinstance(estimator, Likelihood):
             sigma2[g] = solution.sigma2
         known = None
         if axes is not None:
@@ -183,7 +183,7 @@ def _solved_path(
         gammas=gammas,
         gamma_max=limit,
         gamma_max_is_bound=False,
-        auto_gamma=latents.auto_fraction * limit if estimator._has_model else np.nan,
+        auto_gamma=latents.auto_fraction * limit if isinstance(estimator, Likelihood) else np.nan,
         eigenvalues=eigenvalues,
         noise_variance=sigma2,
         objective=objective,
@@ -195,11 +195,11 @@ def _solved_path(
         coordinates=components * signs,
         loading_coordinates=loadings,
         scaling=data.scaling,
-        estimator=estimator._with(),
+        estimator=unfitted(estimator),
         solver=data.choice,
         filling=data.filling,
         solved=int(found.solved.sum()),
-        background_model=complete_background_model(data, r) if estimator._has_model else None,
+        background_model=complete_background_model(data, r) if isinstance(estimator, Likelihood) else None,
     )
 
 
@@ -332,7 +332,7 @@ def _assembled(
         coordinates=(basis.T @ frames[:, : G * k]).reshape(-1, G, k).transpose(1, 0, 2),
         loading_coordinates=(basis.T @ frames[:, G * k :]).reshape(basis.shape[1], G, -1).transpose(1, 0, 2),
         scaling=last.scaling,
-        estimator=estimator._with(),
+        estimator=unfitted(estimator),
         solver=last.solver,
         solved=len(fits),
         background_model=background,

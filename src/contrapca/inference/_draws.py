@@ -362,6 +362,8 @@ class ContrastPosterior:
 
     def __repr__(self) -> str:
         chains, draws, D, d = self.loadings.shape
+        if self.kind == "bootstrap":
+            return f"Bootstrap({self.method}: {draws} refits, D = {D}, d = {d})"
         return f"ContrastPosterior({self.kind}, {self.method}: {chains} x {draws} draws, D = {D}, d = {d})"
 
     def _repr_html_(self) -> str:

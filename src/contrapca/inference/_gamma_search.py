@@ -33,7 +33,7 @@ from ..data import (
     table_units,
     tables_of,
 )
-from ..estimators import ContrastSolver
+from ..estimators import ContrastSolver, Likelihood
 from ..missing import any_folds
 from ..moments import DenseScatter, assign_folds, contrast, make_folds
 from ._compare import SILHOUETTE_ROWS, check_several, checked_classes, unit_variance_silhouette
@@ -127,7 +127,7 @@ class GammaSearch(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         check_option(self.criterion, "criterion", CRITERIA)
         check_count(self.n_folds, "n_folds", least=2)
         estimator = prepared(self.estimator) if self.criterion == "contrast" else clone(self.estimator)
-        if self.criterion == "likelihood" and not estimator._has_model:
+        if self.criterion == "likelihood" and not isinstance(estimator, Likelihood):
             name = type(estimator).__name__
             raise ValueError(f"criterion='likelihood' needs a likelihood, which {name} does not have. Use ContraPCA.")
         labels = X.labels.foreground if isinstance(X, Study) else None
@@ -149,9 +149,7 @@ class GammaSearch(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         if self.criterion == "contrast":
             assert folds is not None
             settled = estimator._settled(data)
-            found = held_out(
-                any_folds(tables, folds), lambda left: settled._axes_at(settled._trained(left), path.gammas)
-            )
+            found = held_out(any_folds(tables, folds), lambda left: settled._axes_at(left, path.gammas))
             scores, errors = np.where(np.isnan(found.means), -np.inf, found.means), found.mean_errors
             best = one_error_rule(path.gammas, found)
         else:

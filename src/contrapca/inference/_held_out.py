@@ -35,7 +35,7 @@ from ..data import (
     units_of,
     without_covariates,
 )
-from ..estimators import Decomposition
+from ..estimators import Decomposition, unfitted
 from ..missing import filled_draws, usable
 from ..moments import Parts, make_parts, mixture
 from ._result import Result
@@ -172,16 +172,15 @@ def held_out_of(
     rng = generator(random_state)
     [tables] = filled_draws(tables, 1, rng)
     weighted = model._prepared(tables if design is None else without_covariates(tables, design)[0])
-    chooses = model._holds_out and model._strength() is None  # by what features are like
-    rotates = model._rotates and not model.scale and not chooses
+    rotates = model._rotates and not model.scale and not model._holds_rows_out  # by what features are like
     unscaled = check_n_components(model.n_components, tables.n_features) if rotates else None
     halves = study_halves(tables if design else weighted, unit_of, n_splits, rng, unscaled, design, weighted)
     training, left = halves.whole
     data, mix = model._trained(training), mixture(left)
-    settled = model._settled(data, halves)
+    settled = model._for_halves(data, halves)
     gamma = settled._strength()
     if gamma is not None:
-        settled._solve(data, gamma)  # raises where there is no solution with all rows
+        settled._fit_to(data, lambda: halves)  # raises where there is no solution with all rows
     latents = half_latents(halves, settled._axes_of)
     whole = latents[-1].every.foreground if shown is None else np.asarray(shown, dtype=float)
     found, agreement = matched(latents[:-1], whole)
@@ -227,7 +226,7 @@ def study_halves(
 def prepared(estimator: Any) -> Any:
     """A copy that solves eigenproblems: for complete rows gradient solvers find the same, more slowly."""
     estimator._check_parameters()
-    return estimator._with(**({"solver": "auto"} if getattr(estimator, "solver", "") == "lbfgs" else {}))
+    return unfitted(estimator, solver="auto") if estimator.solver == "lbfgs" else unfitted(estimator)
 
 
 def measured_tables(study: Study, name: str) -> Tables:

@@ -25,7 +25,7 @@ from ..contrast import (
 )
 from ..data import Groups, Scaling, group_of
 from ..data.rows import storage
-from ..estimators import ContrastSolver
+from ..estimators import ContrastSolver, Likelihood, unfitted
 from ..moments import Filling, SolverChoice, mixed
 
 ROUNDING = 1e-12  # of entries of vectors, relative to the largest
@@ -201,7 +201,7 @@ class ContrastPath:
             Which group's mean and scale to use.
         """
         rows, missing, scaling = self._rows(X, center)
-        if not missing or not self.estimator._has_model:
+        if not missing or not self._has_model:
             inside = project(rows, self.basis, scaling, self.filling)
             return inside @ put(self.projections(), inside, float_type(inside))
         k, W = self.n_components, self.loading_coordinates
@@ -220,7 +220,11 @@ class ContrastPath:
     @property
     def maps_missing(self) -> bool:
         """Whether rows with missing values have latents: with a probability model, or after a fit to such rows."""
-        return self.estimator._has_model or self.filling is not None
+        return self._has_model or self.filling is not None
+
+    @property
+    def _has_model(self) -> bool:
+        return isinstance(self.estimator, Likelihood)
 
     def inside(self, X: Any, *, center: str = "foreground") -> Array:
         """Complete rows in the basis of all gammas, shape (n, k); multiply by `projections()[g]` for latents."""
@@ -229,7 +233,7 @@ class ContrastPath:
 
     def projections(self) -> Array:
         """From the basis to the latents of each gamma, shape (G, k, d): M^-1 W', or V' for CPCA."""
-        if not self.estimator._has_model:
+        if not self._has_model:
             return self.coordinates
         pairs, origin = zip(self.loading_coordinates, self.noise_variance, strict=True), np.zeros(self.basis.shape[1])
         found = [LatentGaussian(origin, W, float(sigma2)).projection() for W, sigma2 in pairs]
@@ -294,7 +298,7 @@ class ContrastPath:
         gamma : float
             One of `gammas`.
         """
-        g, estimator = self.index(gamma), self.estimator._with()
+        g, estimator = self.index(gamma), unfitted(self.estimator)
         W = self._lifted(self.loading_coordinates[g])
         model = LatentGaussian(self.scaling.foreground.origin, W, float(self.noise_variance[g]))
         fit = Fit(
@@ -306,7 +310,7 @@ class ContrastPath:
             objective=float(self.objective[g]),
             n_iter=1,
             solver=self.solver,
-            model=model if self.estimator._has_model else None,
+            model=model if self._has_model else None,
             inside=self.subspace_variance.map(lambda inside: float(inside[g])),
             axis_ratios=None if self.axis_ratios is None else self.axis_ratios[g],
             eigenvalues=self.eigenvalues[g] if self.axis_ratios is None else None,
@@ -331,7 +335,7 @@ class ContrastPath:
         shapes = {"gammas": "G", "eigenvalues": "Gd", "noise_variance": "G", "objective": "G", "axis_ratios": "Gd"}
         shapes |= {"basis": "Dk", "coordinates": "Gkd", "loading_coordinates": "Gkr"}
         shapes |= {"variances": "Gd", "subspace_variance": "G"}
-        unknown = () if self.estimator._has_model else ("noise_variance",)
+        unknown = () if self._has_model else ("noise_variance",)
         not_negative = ("gammas", "axis_ratios", "variances", "subspace_variance", "totals", "solved")
         sizes = check_values(self, shapes, positive=("noise_variance",), not_negative=not_negative, may_be_nan=unknown)
         same_groups(self.scaling, self.variances, self.totals, self.subspace_variance)

@@ -10,6 +10,7 @@ from .._util.arrays import Array
 from .._util.checks import check_count, check_positive, generator
 from .._util.progress import Progress
 from ..contrast import align
+from ..estimators import CPCA, LatentModel
 from ..missing import Incomplete
 from ..moments import MAX_DENSE, Complete, contrast
 from ._bingham import sample_frames, sample_vectors
@@ -79,9 +80,9 @@ def posterior(
     >>> draws.angles().shape
     (4, 1000, 1)
     """
-    if not getattr(model, "_sampled", False):
+    if not isinstance(model, LatentModel | CPCA):
         raise TypeError(f"posterior needs a PPCA, PCPCA, ContraPCA or CPCA, not a {type(model).__name__}.")
-    data = model._fitted_data(_study_of_fit(model, X, background, "posterior"))
+    data = model._data_again(model._tables_again(_study_of_fit(model, X, background, "posterior")))
     fit = model.fit_
     check_count(draws, "draws")
     check_count(chains, "chains")
@@ -123,7 +124,7 @@ def posterior(
 
 def eigenbasis(data: Complete | Incomplete, gamma: float) -> tuple[float, Array, Array]:
     """(N, eigenvalues of C descending, eigenvectors) of a contrast, in model units."""
-    if isinstance(data, Incomplete):
+    if isinstance(data, Incomplete) or data.filling is not None:
         raise ValueError(
             "posterior() needs complete rows, and values are missing here. bootstrap(X, background=Y) of ContraPCA, "
             "PCPCA and PPCA takes them."

@@ -13,6 +13,7 @@ from .._util.arrays import Array
 from .._util.text import joined, listed
 from ..contrast import AUTO_FRACTION, SHARED_RATIO, principal_angles, principal_axes
 from ..data.checks import Finding
+from ..estimators import Likelihood
 from ..inference import MAX_R_HAT, MIN_ESS
 from ._points import MAX_POINTS
 from ._subject import Subject
@@ -153,7 +154,7 @@ def _way_out(subject: Subject) -> str:
         return "Fewer components may help."
     if path.gammas[subject.start] < STRONG * path.gammas[-1]:
         return "A larger gamma may remove it."
-    if path.estimator._has_model and not path.gamma_max_is_bound:
+    if isinstance(path.estimator, Likelihood) and not path.gamma_max_is_bound:
         return "CPCA allows larger gammas, which may remove it; or use fewer components."
     return "Fewer components may help."
 

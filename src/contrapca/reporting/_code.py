@@ -7,6 +7,7 @@ from typing import Any
 from sklearn import config_context
 from sklearn.base import clone
 
+from ..estimators import unfitted
 from ._subject import Subject
 
 
@@ -68,7 +69,7 @@ def _fitted(subject: Subject) -> tuple[str, str, list[str]]:
         return f"path = {call}", "path", [type(path.estimator).__name__, "contrast_path"]
     again = clone(subject.model)
     if subject.model._contrasts:
-        alike = subject.model._path_estimator()._with(background_label=None)
+        alike = unfitted(subject.model._path_estimator(), background_label=None)
         again = alike._with_strength(subject.model.fit_.gamma)
     return f"model = {_shown(again)}.fit(study)", "model", [type(subject.model).__name__]
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from .._util.text import format_gamma, joined, plural
+from ..estimators import Likelihood
 
 SOURCES = {
     "Li 2020": {
@@ -77,7 +78,9 @@ def methods_paragraph(summary: dict[str, Any], kind: Any) -> str:
     sentences = [_model(summary, kind)]
     n, m = data["foreground"]["missing_values"], data["background"]["missing_values"]
     if n + m:
-        how = "left out of the likelihood" if kind._has_model else "expected under one factor model of both groups"
+        how = "expected under one factor model of both groups"
+        if issubclass(kind, Likelihood):
+            how = "left out of the likelihood"
         sentences.append(f"Missing values ({n:,} of the cases, {m:,} of the controls) were {how}.")
     if test is not None:
         sentences.append(

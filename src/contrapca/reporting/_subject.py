@@ -25,11 +25,10 @@ from ..data import (
     regress_out,
     tables_of,
 )
-from ..estimators import ContraPCA, ContrastSolver, check_same_data, maps_missing
+from ..estimators import ContraPCA, ContrastSolver
 from ..exceptions import GroupError
 from ..inference import ContrastPath, ContrastPosterior, masked_path_around, path_of_data
-from ..missing import Incomplete, collect, observe
-from ..moments import Complete
+from ..missing import Incomplete, observe
 from ..plots import as_classes, on_a_scale
 from ._clusters import cut, named_clusters
 
@@ -142,7 +141,7 @@ def examine(
     tables_of(study, allow_missing=allow_missing)
     study.tables.with_one_background("report")
     refuse_devices(study.tables, "report")
-    if getattr(getattr(model, "fit_", None), "covariates", None) is not None:
+    if hasattr(model, "fit_") and model.fit_.covariates is not None:
         raise GroupError(
             "The model was fitted with covariates, but a report shows rows without their effect: pass a model that is "
             "not fitted yet with a Study that has the covariates."
@@ -191,15 +190,14 @@ def _path_through(model: Any, tables: Tables, *, points: int | None, progress: b
     if not model._contrasts or model.__sklearn_is_fitted__():
         check_is_fitted(model)
         model = model._as_fitted()
-        tables = model._prepared(tables)
-        data = _data_again(model, tables)
+        data = model._data_again(model._prepared(tables))
     else:
         model._check_parameters()
         model = clone(model)
-        tables, data, fit = model._solved(tables, model._strength())
+        data, fit = model._solved(tables)
         model._with_fit(fit)
         if isinstance(data, Incomplete) and not tables.incomplete:  # because a gradient solver was requested
-            data = _data_again(model, tables)
+            data = model._data_again(tables)
     fit, alike = model.fit_, model._path_estimator()
     # Reuse a limit that was computed for the model.
     if isinstance(data, Incomplete):
@@ -208,23 +206,6 @@ def _path_through(model: Any, tables: Tables, *, points: int | None, progress: b
         limit = None if fit.limit_is_bound else fit.limit
         path = path_of_data(data, alike, points, gamma=fit.gamma, limit=limit, tolerance=DRAWN, progress=progress)
     return model, path, int(np.argmin(np.abs(path.gammas - fit.gamma)))
-
-
-def _data_again(model: Any, tables: Tables) -> Complete | Incomplete:
-    """The tables of a fitted model in its units; other tables raise."""
-    fit, gls = model.fit_, getattr(model, "mean", "") == "gls"
-    estimated = gls or fit.filling is not None
-    # Before columns are divided by the scales of the fit.
-    check_same_tables(tables.means, fit.scaling, estimated=estimated)
-    scale: Any = model._scaling
-    if len(fit.scaling) == len(tables.rows):
-        scale = fit.scaling.map(lambda known: known.scale)
-    if tables.incomplete and fit.model is None:  # the same expected moments again
-        data = model._collected(tables)
-    else:
-        data = collect(tables, fit.n_shown, scale, reduced=model._rotates)
-    check_same_data(data, fit, gls=gls)
-    return data
 
 
 def shown_name(name: str) -> str:
@@ -236,7 +217,7 @@ def _maps_missing(model: Any) -> bool:
     """Whether rows with missing values can be shown: without a likelihood, those of a fit to such rows only."""
     if isinstance(model, ContrastPath):
         return model.maps_missing
-    return not model.__sklearn_is_fitted__() or maps_missing(model.fit_)
+    return not model.__sklearn_is_fitted__() or model.fit_.maps_missing
 
 
 def label_texts(labels: Any) -> list[str]:

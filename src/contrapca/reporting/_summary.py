@@ -227,7 +227,7 @@ def _path(subject: Subject) -> dict[str, Any]:
         "axis_shares": _axis_shares(subject),
         "noise_variance": [_finite(value) for value in path.noise_variance],
         "representatives": path.representatives(4).tolist(),
-        "logarithmic": isinstance(path.estimator, Contrastive) and not path.estimator._has_model,
+        "logarithmic": isinstance(path.estimator, Contrastive),
     }
 
 

@@ -1,10 +1,10 @@
-"""From moments to a fit: what all contrasts at one gamma have in common, and what each method has of its own."""
+"""A contrast of moments at one gamma: what all methods that solve one have in common, and where they differ."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
-from typing import Self
+from typing import NamedTuple, Self
 
 import numpy as np
 
@@ -32,11 +32,13 @@ from ..contrast import (
     show_solution,
     variance_inside,
 )
-from ..data import Groups, Tables
+from ..data import Groups
 from ..exceptions import RankError
 from ..missing import Incomplete
 from ..moments import Complete, Contrast, Moments, contrast
 from ._base import Decomposition
+from ._likelihood import Likelihood
+from ._method import unfitted
 
 TINY_LIMIT = 0.1  # with more variance in the background, the groups were then probably swapped
 
@@ -47,11 +49,29 @@ POINTS = 25  # gammas that halves of the rows choose from
 COARSE = 1e-2  # residuals of axes that are only compared: they are then right to some 1e-4
 
 
+class Choice(NamedTuple):
+    """A gamma that was chosen.
+
+    Attributes
+    ----------
+    gamma : float
+    limit : float or None
+        Its limit, if choosing needed that.
+    near : ndarray or None
+        Vectors near the solution, if choosing found some.
+    """
+
+    gamma: float
+    limit: float | None = None
+    near: Array | None = None
+
+
 class ContrastSolver(Decomposition):
     """Base of the methods that solve a contrast C of moments at one gamma: all but CLVM; not public.
 
     A method is its `_maximum`. The other methods of the first part are those of a contrast of variances, such as CPCA,
-    and are overridden where a method differs; the second part serves all.
+    and are overridden where a method differs; the second part serves all. `contrast_path`, `GammaSearch`, `bootstrap`
+    and `stability_selection` ask for them beside what `Method` declares.
     """
 
     # ------------------------------------------------------------------ what methods differ in
@@ -60,21 +80,21 @@ class ContrastSolver(Decomposition):
         """The solution with r directions; `start` holds vectors near it."""
         raise NotImplementedError(f"{type(self).__name__} needs a method _maximum(C, r, start).")
 
-    def _limit(self, groups: Groups[Moments], r: int, near: float = 1.0) -> tuple[float, Array | None]:
+    def _limit(self, groups: Groups[Moments], r: int, near: float = 1.0, /) -> tuple[float, Array | None]:
         """The exact limit of gamma (0 if the foreground's rank is at most r), and vectors near the solution there.
 
         `near` is a guess of the limit, if one is known.
         """
         return cpca_limit(groups, r), None
 
-    def _path(self, groups: Groups[Moments], gammas: Array, r: int, tolerance: float = TOLERANCE) -> PathSpectrum:
+    def _path(self, groups: Groups[Moments], gammas: Array, r: int, tolerance: float = TOLERANCE, /) -> PathSpectrum:
         """Directions at increasing gammas, with relative residuals of at most `tolerance`.
 
         They exist at every gamma, also where a fit refuses them because their contrast is not positive.
         """
         return path_of_solutions(groups, gammas, lambda C, start: replace(self._maximum(C, r, start), feasible=True))
 
-    def _solution(self, C: Contrast, spectrum: Spectrum) -> Solution:
+    def _solution(self, C: Contrast, spectrum: Spectrum, /) -> Solution:
         """The solution with the directions that a path found."""
         return Solution(spectrum, np.ones(spectrum.values.size), 0.0, feasible=True, eigenvectors=False)
 
@@ -82,7 +102,7 @@ class ContrastSolver(Decomposition):
         """The objective at a solution: tr C in the span of its directions."""
         return float(solution.spectrum.values.sum())
 
-    def _grid(self, limit: float, points: int) -> Array:
+    def _grid(self, limit: float, points: int, /) -> Array:
         """`points` gammas below the limit, starting at 0, shape (points,)."""
         return cpca_grid(limit, points)
 
@@ -93,24 +113,31 @@ class ContrastSolver(Decomposition):
         to add."""
         return cpca_refusal(gamma, limit, r, parameter, hint)
 
+    def _latents(self, n_features: int | None = None) -> Latents:
+        """Which latent dimensions the parameters ask for; raises if they are too many for so many features."""
+        return Latents.plain(self.n_components)
+
     # ------------------------------------------------------------------ the fit at one gamma
 
-    def _solve(self, data: Complete | Incomplete, gamma: float | None, tables: Tables | None = None) -> Fit:
+    def _fit_to(self, data: Complete | Incomplete, halves: Callable[[], Halves]) -> Fit:
         assert isinstance(data, Complete)
-        assert gamma is not None
-        if not rank_exceeds(data.groups.foreground, self.n_components):
-            raise RankError(self.n_components)
-        return self._fit_at(data, self._latents(), gamma)
+        gamma = self._strength()
+        if gamma is None:
+            raise TypeError(
+                f"{type(self).__name__} must choose its gamma in a method _fit_to(data, halves) of its own."
+            )
+        check_rank(data, self.n_components)
+        return self._solve(data, self._latents(), gamma)
 
-    def _fit_at(self, data: Complete, latents: Latents, gamma: float, start: Array | None = None) -> Fit:
-        """The fit at gamma; raises where there is no solution."""
+    def _solve(self, data: Complete, latents: Latents, gamma: float, start: Array | None = None) -> Fit:
+        """The fit at gamma; raises where there is no solution. `start` holds vectors near it, if some are known."""
         fit = self._attempt(data, latents, gamma, start)
         if fit is None:
             raise self._infeasible(data.groups, latents, gamma)
         return fit
 
     def _attempt(self, data: Complete, latents: Latents, gamma: float, start: Array | None = None) -> Fit | None:
-        """The fit at gamma, or None if there is no solution; `start` holds vectors near it."""
+        """The fit at gamma, or None if there is no solution."""
         found = self._shown(data.groups, latents, gamma, start)
         if found is None:
             return None
@@ -128,7 +155,7 @@ class ContrastSolver(Decomposition):
             objective=objective,
             n_iter=spectrum.n_iter,
             solver=replace(choice, reason=f"{choice.reason}; {spectrum.note}") if spectrum.note else choice,
-            model=LatentGaussian(groups.foreground.mean, W, solution.sigma2) if self._has_model else None,
+            model=LatentGaussian(groups.foreground.mean, W, solution.sigma2) if isinstance(self, Likelihood) else None,
             inside=covariances.map(lambda c: variance_inside(solution, c)),
             axis_ratios=shown.ratios,
             eigenvalues=values if shown.ratios is None else None,
@@ -178,13 +205,14 @@ class ContrastSolver(Decomposition):
             solution = self._solution(C, Spectrum(values * groups.foreground.weight, V, images=[]))
             yield C, solution, found.covariances.map(lambda c, V=V: V.T @ c @ V)  # type: ignore[misc]
 
-    def _axes_at(self, data: Complete, gammas: Array) -> Groups[Array]:
-        """The axes that are shown at every gamma, in each group's original units, shape (G, D, k).
+    def _axes_at(self, training: Training, gammas: Array) -> Groups[Array]:
+        """The axes that a subset shows at every gamma, in each group's original units, shape (G, D, k).
 
         Principal axes exist at every gamma, also where the method itself has no solution with these rows; contrast axes
         do not, and are nan there.
         """
-        groups, latents = data.groups, self._latents()
+        data, latents = self._trained(training), self._latents()
+        groups = data.groups
         if latents.axes == "ratio" and (axes := ratio_axes(groups, latents.n_shown)) is not None:
             V = data.vectors(axes[1])
             return in_original_units(np.broadcast_to(V, (gammas.size, *V.shape)), data)
@@ -206,16 +234,26 @@ class ContrastSolver(Decomposition):
         # Not by a fit: principal axes exist also where so few rows have no solution.
         gamma = self._strength()
         assert gamma is not None
-        return self._axes_at(self._trained(training), np.array([gamma])).map(lambda own: own[0])
+        return self._axes_at(training, np.array([gamma])).map(lambda own: own[0])
 
-    def _gamma_by_halves(self, data: Complete, halves: Halves) -> tuple[float, float]:
+    def _settled(self, data: Complete | Incomplete) -> Self:
+        """A copy with what all rows decide whatever gamma is: of the estimator of a path."""
+        return unfitted(self)
+
+    def _gamma_by_halves(self, data: Complete, halves: Halves) -> Choice:
         """The gamma of the method's own range whose contrast is most reproducible (F43), and its limit for all rows."""
         latents = self._latents()
         limit, _ = self._limit(data.groups, latents.rank)
         if limit == 0:
             raise RankError(latents.rank, parameter=latents.parameter)
         gammas = self._grid(limit, POINTS)
-        return float(gammas[most_reproducible(halves, lambda half: self._axes_at(self._trained(half), gammas))]), limit
+        return Choice(float(gammas[most_reproducible(halves, lambda half: self._axes_at(half, gammas))]), limit)
+
+    def _with_reproducible_gamma(self, data: Complete, halves: Halves) -> Self:
+        """A copy that has this gamma, if its own was left open."""
+        if self._strength() is not None:
+            return unfitted(self)
+        return unfitted(self)._with_strength(self._gamma_by_halves(data, halves).gamma)
 
     # ------------------------------------------------------------------ paths
 
@@ -224,8 +262,14 @@ class ContrastSolver(Decomposition):
         raise TypeError(f"{type(self).__name__} must say which of its parameters is its strength: _with_strength.")
 
     def _path_estimator(self) -> Self:
-        """The estimator of the path through this fit, which settles once what all gammas share."""
-        return self._with()
+        """The estimator of the path through this fit, with what the fit decided."""
+        return unfitted(self)
+
+
+def check_rank(data: Complete, d: int) -> None:
+    """Raise unless the foreground varies in more than d directions."""
+    if not rank_exceeds(data.groups.foreground, d):
+        raise RankError(d)
 
 
 def lifted(data: Complete, C: Contrast, solution: Solution) -> Array:
