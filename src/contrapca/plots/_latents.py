@@ -147,14 +147,12 @@ def latents(
 
 
 def legend_of_figure(figure: Any, ax: Any) -> None:
-    """The legend of one panel for all: below them, row by row, or if it is long, beside them in a wider figure."""
+    """The legend of one panel for all: below them, in one row if it fits, or if it is long, beside them in a wider figure."""
     handles, names = ax.get_legend_handles_labels()
     width = figure.bbox.width / figure.dpi
     inches = [0.55 + 0.085 * len(name) for name in names]  # of an entry, about
     columns = len(names) if sum(inches) <= width else max(1, int(width / max(inches)))
     if len(names) <= MAX_BELOW * columns:
-        row_by_row = [k for column in range(columns) for k in range(column, len(names), columns)]
-        handles, names = ([entries[k] for k in row_by_row] for entries in (handles, names))
         figure.legend(handles, names, loc="outside lower center", ncols=columns, frameon=False)
         return
     columns = math.ceil(0.18 * len(names) / (figure.bbox.height / figure.dpi))
