@@ -147,7 +147,7 @@ def latents(
 
 
 def legend_of_figure(figure: Any, ax: Any) -> None:
-    """The legend of one panel for all: below them, in one row if it fits, or if it is long, beside them in a wider figure."""
+    """The legend of one panel for all: below them, in one row if it fits; a long one beside them, in a wider figure."""
     handles, names = ax.get_legend_handles_labels()
     width = figure.bbox.width / figure.dpi
     inches = [0.55 + 0.085 * len(name) for name in names]  # of an entry, about
