@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from .estimators import CPCA as CPCA
     from .estimators import PCPCA as PCPCA
     from .estimators import PPCA as PPCA
+    from .estimators import BackgroundWhitener as BackgroundWhitener
     from .estimators import ContraPCA as ContraPCA
     from .estimators import RatioPCA as RatioPCA
     from .estimators import SparseCPCA as SparseCPCA
@@ -46,6 +47,7 @@ if TYPE_CHECKING:
 # checkers read the block above, which a test compares with what loads.
 _MODULES = ("datasets", "exceptions", "get", "pl", "plots", "tl")
 _HOMES = {
+    "BackgroundWhitener": "estimators",
     "CLVM": "estimators",
     "CPCA": "estimators",
     "ContraPCA": "estimators",

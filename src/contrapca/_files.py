@@ -38,10 +38,13 @@ KINDS = {
     "ContrastPath": "inference",
     "ContrastPosterior": "inference",
     "FittedModel": "estimators",
+    "FittedWhitener": "estimators",
     "Moments": "moments",
     "Stream": "moments",
 }
-ESTIMATORS = dict.fromkeys(("CLVM", "CPCA", "ContraPCA", "PCPCA", "PPCA", "RatioPCA", "SparseCPCA"), "estimators")
+ESTIMATORS = dict.fromkeys(
+    ("BackgroundWhitener", "CLVM", "CPCA", "ContraPCA", "PCPCA", "PPCA", "RatioPCA", "SparseCPCA"), "estimators"
+)
 
 Members = dict[str, npt.NDArray[Any]]
 
@@ -143,7 +146,7 @@ def unpack(members: Mapping[str, npt.NDArray[Any]], source: Any) -> Any:
         form, version, kind = (header[name] for name in ("format", "version", "kind"))
         if (form, version) == (FORMAT, VERSION):
             value = _decoded(_found(kind, KINDS), header["value"], "", members)
-            return value.model if kind == "FittedModel" else value
+            return value.model if kind.startswith("Fitted") else value
     except (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError) as error:
         raise _unreadable(source, f"{error} is missing" if isinstance(error, KeyError) else str(error)) from error
     raise ModelFileError(

@@ -392,3 +392,17 @@ def test_text_and_numbers_are_not_true_or_false(model, name):
     with pytest.raises(TypeError, match=f"{name}=.* must be True or False"):
         model.fit(np.eye(5), background=np.eye(5))
     model.set_params(**{name: np.False_}).fit(*np.random.default_rng(0).normal(size=(1, 30, 5)), background=np.eye(5))
+
+
+@pytest.mark.parametrize("ask", ["fit_", "plateau_", "gamma_max_", "shortened_", "n_latent_", "background_model_"])
+def test_attributes_of_a_fit_need_one(ask):
+    with pytest.raises(NotFittedError, match="This ContraPCA instance is not fitted yet"):
+        getattr(ContraPCA(), ask)
+
+
+def test_pictures_of_a_fit_need_one(need):
+    need("matplotlib")
+    from contrapca.plots import biplot
+
+    with pytest.raises(NotFittedError, match="This ContraPCA instance is not fitted yet"):
+        biplot(ContraPCA(), X)

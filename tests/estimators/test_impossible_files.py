@@ -11,6 +11,7 @@ from contrapca import (
     CPCA,
     PCPCA,
     PPCA,
+    BackgroundWhitener,
     ContraPCA,
     Moments,
     RatioPCA,
@@ -32,6 +33,7 @@ THINGS = {
     "ContraPCA": lambda: ContraPCA(2).fit(X, background=Y),
     "CLVM": lambda: CLVM(2, 2).fit(X, background=Y),
     "RatioPCA": lambda: RatioPCA(2).fit(X, background=Y),
+    "BackgroundWhitener": lambda: BackgroundWhitener().fit(X, background=Y),
     "covariates": lambda: PPCA(2).fit(
         Study(X, covariates=np.array([[i / 7, "abc"[i % 3]] for i in range(60)], dtype=object))
     ),

@@ -10,7 +10,7 @@ from sklearn.base import clone
 from sklearn.utils.estimator_checks import check_estimator, estimator_checks_generator
 from sklearn.utils.fixes import parse_version
 
-from contrapca import CLVM, CPCA, PCPCA, PPCA, ContraPCA, GammaSearch, RatioPCA, SparseCPCA
+from contrapca import CLVM, CPCA, PCPCA, PPCA, BackgroundWhitener, ContraPCA, GammaSearch, RatioPCA, SparseCPCA
 
 # check_fit2d_1feature and the like use one to few features, so one component. Without a background (checks pass
 # X and y only) gamma must be 0.
@@ -100,6 +100,11 @@ class CheckedSparseCPCA(SparseCPCA):
         return super().fit(X, y, background=background_of(X))
 
 
+class CheckedWhitener(BackgroundWhitener):
+    def fit(self, X, y=None):
+        return super().fit(X, y, background=background_of(X))
+
+
 class CheckedGammaSearch(GammaSearch):
     def fit(self, X, y=None):
         return super().fit(X, y, background=background_of(X))
@@ -115,6 +120,7 @@ WITH_BACKGROUND = {
     "RatioPCA": (CheckedRatioPCA(n_components=1), 45),
     "RatioPCA, both ends": (CheckedRatioPCA(n_components=1, ridge=0.5, end="both", orthogonal=True), 45),
     "GammaSearch, CPCA": (CheckedGammaSearch(CPCA(1), n_folds=2), 45),
+    "BackgroundWhitener": (CheckedWhitener(), 45),
 }
 # Expected failures, each with its reason.
 INCOMPLETE = {
@@ -229,3 +235,15 @@ def test_subclasses_of_users():
     assert model.get_params() == {"n_components": 1, "gamma": 0.4}
     assert model.gamma_ == 0.4
     np.testing.assert_array_equal(model.components_, PCPCA(1, gamma=0.4).fit(X, background=Y).components_)
+
+
+def test_the_html_of_an_estimator_links_to_its_page(monkeypatch):
+    class Mine(ContraPCA):
+        pass
+
+    assert ContraPCA()._get_doc_link() == ""  # there is no address yet
+    monkeypatch.setattr("contrapca.estimators._base.DOCUMENTATION", "https://docs.example")
+    page = "https://docs.example/api/estimators.html#contrapca.ContraPCA"
+    assert ContraPCA()._get_doc_link() == page
+    assert page in ContraPCA()._repr_html_()
+    assert Mine()._get_doc_link() == ""

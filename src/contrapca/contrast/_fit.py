@@ -217,12 +217,12 @@ class Fit:
 
     @property
     def n_shown(self) -> int:
-        """k."""
+        """The number of axes that are shown, k."""
         return self.components.shape[1]
 
     @property
     def n_latent(self) -> int:
-        """r."""
+        """The number of latent dimensions, r."""
         return self.W.shape[1]
 
     @property

@@ -15,3 +15,4 @@ from ._ratio import RatioPCA
 from ._rows import latent_means
 from ._sparse import SparseCPCA
 from ._summary import facts
+from ._whitener import BackgroundWhitener, FittedWhitener

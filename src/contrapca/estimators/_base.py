@@ -242,8 +242,9 @@ class Decomposition(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Method): 
 
         Parameters
         ----------
-        X : array-like or sparse matrix of shape (n, D), or Study
-            Of a `Study`, the rows of the group that `center` names are taken.
+        X : array-like or sparse matrix of shape (n, D), or Study, or AnnData
+            Of a `Study`, the rows of the group that `center` names are taken; of an AnnData the genes of the fit, by
+            their names, in any order.
         center : {"foreground", "background"} or the name of one of several backgrounds
             "foreground" subtracts `mean_` and divides by `scale_`: use it for foreground and new rows. "background"
             uses `background_mean_` and `background_scale_`: use it for background rows.

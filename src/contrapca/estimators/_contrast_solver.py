@@ -50,20 +50,11 @@ COARSE = 1e-2  # residuals of axes that are only compared: they are then right t
 
 
 class Choice(NamedTuple):
-    """A gamma that was chosen.
-
-    Attributes
-    ----------
-    gamma : float
-    limit : float or None
-        Its limit, if choosing needed that.
-    near : ndarray or None
-        Vectors near the solution, if choosing found some.
-    """
+    """A gamma, and what choosing it found on the way."""
 
     gamma: float
     limit: float | None = None
-    near: Array | None = None
+    near: Array | None = None  # vectors near the solution
 
 
 class ContrastSolver(Decomposition):

@@ -13,6 +13,7 @@ from ._complete import (
     pooled,
 )
 from ._contrast import Contrast, alone, contrast, factors, mixed, mixed_background, mixture, weighted_terms
+from ._lengths import sum_of_fourth_powers
 from ._long_rows import shortened
 from ._moments import Moments, deviation_beyond_rounding, pooled_deviation, rounding_variance, row_moments
 from ._scatter import DenseScatter, Indices, InnerScatter, RowScatter, Scatter

@@ -197,7 +197,7 @@ def _path_through(model: Any, tables: Tables, *, points: int | None, progress: b
         data, fit = model._solved(tables)
         model._with_fit(fit)
         if isinstance(data, Incomplete) and not tables.incomplete:  # because a gradient solver was requested
-            data = model._data_again(tables)
+            data = model._data_again(model._prepared(tables))
     fit, alike = model.fit_, model._path_estimator()
     # Reuse a limit that was computed for the model.
     if isinstance(data, Incomplete):

@@ -1,0 +1,116 @@
+"""Whitening: directions in which some rows vary alike, with a covariance that is shrunk as its rows demand (F47)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from .._util.arrays import EPS, Array, host
+from .._util.threads import calm_threads
+from ..data import Groups
+from ..exceptions import GroupError
+from ..moments import MAX_DENSE, Basis, Moments, has_few_rows, reduce_rows
+
+
+@dataclass(frozen=True)
+class Spread:
+    """How the rows of some groups vary together, each group about its own mean.
+
+    Attributes
+    ----------
+    values : ndarray of shape (k,)
+        Eigenvalues of their common covariance S, ascending; those that are missing are 0.
+    directions : ndarray of shape (D, k)
+    weight : float
+        Rows of all groups.
+    n_features : int
+    """
+
+    values: Array
+    directions: Array
+    weight: float
+    n_features: int
+
+    @property
+    def mean_variance(self) -> float:
+        """t = tr S / D."""
+        return float(self.values.sum()) / self.n_features
+
+    @property
+    def square(self) -> float:
+        """tr S^2."""
+        return float(self.values @ self.values)
+
+    def factors(self, shrinkage: float) -> tuple[Array, float]:
+        """1 / sqrt((1 - delta) v + delta t) for the eigenvalues v (k,), and for those that are 0."""
+        floor = shrinkage * self.mean_variance
+        least = self.n_features * EPS * self.mean_variance
+        lowest = 0.0 if self.values.size < self.n_features else float(self.values[0])
+        if floor <= least and lowest <= least:
+            raise GroupError(
+                "The controls do not vary at all in some directions (beyond rounding), so nothing can be divided by "
+                f"their variance there: use ridge='auto' or a number above 0, or more than {self.n_features} control "
+                "rows for so many features."
+            )
+        found = 1 / np.sqrt((1 - shrinkage) * np.maximum(self.values, 0.0) + floor)
+        return found, float(1 / np.sqrt(floor)) if floor > 0 else 1.0
+
+
+def spread(groups: Sequence[Moments]) -> Spread:
+    """The eigenvalues and directions of the covariance of some groups together.
+
+    Of dense rows that are fewer than their features, those in the span of the rows (F7).
+    """
+    total, D = sum(group.weight for group in groups), groups[0].mean.size
+    basis: Basis | None = None
+    if has_few_rows(groups):
+        small, basis = reduce_rows(Groups.from_items(groups, tuple(map(str, range(len(groups))))), 0)
+        groups = list(small)
+    elif D > MAX_DENSE:
+        raise ValueError(
+            f"{D} features are too many for a matrix of them all (at most {MAX_DENSE}): select some, or take principal "
+            "components first."
+        )
+    S = groups[0].scatter.dense() / total
+    for group in groups[1:]:
+        S = S + group.scatter.dense() / total
+    S = host(S)
+    if not np.isfinite(S).all():
+        raise ValueError("Input contains values too large to be squared: rescale them.")
+    with calm_threads(float(len(S)) ** 2):
+        values, V = np.linalg.eigh(S)
+    if not values[-1] > 0:
+        raise GroupError("The controls do not vary at all, so there is nothing to whiten by: check them.")
+    if basis is None:
+        return Spread(values, V, total, D)
+    kept = values > len(S) * EPS * values[-1]
+    order = np.flatnonzero(kept)[::-1]  # the largest first, as `lift` wants them
+    V = basis.lift(V[:, order], values[order], [1 / total] * len(groups))
+    return Spread(values[order][::-1], V[:, ::-1], total, D)
+
+
+def ledoit_wolf(found: Spread, fourth: float) -> float:
+    """The part of the identity in a shrunk covariance, in [0, 1], by Ledoit and Wolf (2004).
+
+    `fourth` is the mean of |y|^4 over the rows.
+    """
+    spread_of_values = found.square - found.n_features * found.mean_variance**2
+    if spread_of_values <= EPS * found.square:
+        return 1.0
+    return float(min(1.0, max(fourth - found.square, 0.0) / found.weight / spread_of_values))
+
+
+def oracle_approximating(found: Spread) -> float:
+    """The same from moments alone, for Gaussian rows (Chen, Wiesel, Eldar and Hero 2010)."""
+    D, m, trace = found.n_features, found.weight, found.n_features * found.mean_variance
+    apart = (m + 1 - 2 / D) * (found.square - trace**2 / D)
+    over = (1 - 2 / D) * found.square + trace**2
+    return float(min(1.0, over / apart)) if apart > EPS * over else 1.0
+
+
+def relative_kurtosis(found: Spread, fourth: float) -> float:
+    """The mean of |y|^4 over what it is for Gaussian rows: 1, and far more where a few rows are much longer than
+    most."""
+    return fourth / ((found.n_features * found.mean_variance) ** 2 + 2 * found.square)
