@@ -86,6 +86,10 @@ REFUSED = {
         "Column 'BDNF_N' of 'words.csv' is numeric except for 'n.d.' on line 6. Correct the file, add --missing n.d. "
         "if a word means a missing value, or --ignore BDNF_N if that is not a feature.",
     ),
+    "too few rows to test": (
+        ["test", "few.csv", *TWO[1:], "--ignore", "mouse"],
+        "'few.csv' has 3 rows of cases: the test needs at least 6 in each group.",
+    ),
     "three rows": (
         ["fit", "few.csv", *TWO[1:], "--ignore", "mouse", "-o", "out"],
         "The 3 cases of 'few.csv' vary in 2 directions only (beyond rounding), and --components 2 needs more than 2: "
