@@ -126,7 +126,7 @@ class Decomposition(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Method): 
 
     @property
     def _doc_link_template(self) -> str:
-        return DOCUMENTATION + "/api/estimators.html#contrapca.{estimator_name}"
+        return DOCUMENTATION + "/api/generated/contrapca.{estimator_name}.html"
 
     def _get_doc_link(self) -> str:
         return super()._get_doc_link() if DOCUMENTATION else ""  # type: ignore[no-any-return]
