@@ -67,7 +67,9 @@ def available_memory() -> float:
         return np.inf
 
 
-LIBRARIES = ("torch", "cupy", "array_api_strict")  # the last is for tests: it refuses what the standard does not have
+# Those of the array API that array_api_compat knows; to add one, see to `host`, too. The last is for tests: it refuses
+# what the standard does not have.
+LIBRARIES = ("torch", "cupy", "array_api_strict")
 
 
 def library_of(kind: Any) -> str:

@@ -291,7 +291,12 @@ def significance_of(
     random_state: Any = None,
     progress: bool = True,
 ) -> ContrastTest:
-    """`contrast_test` for tables, and blocks of their rows, that are already checked."""
+    """`contrast_test` for tables, and blocks of their rows, that are already checked.
+
+    Labels of blocks become numbers (`table_units`) that no split takes apart (`draw_splits`). For each split these say
+    which rows of the testing half belong together (`split_outcomes`): a p-value compares one value of each block
+    (`compare_spread`), and those of all splits become one (`combine`).
+    """
     tables.with_one_background("contrast_test")
     check_option(scale, "scale", SCALES)
     for value, name in ((max_components, "max_components"), (n_splits, "n_splits")):
