@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
-from .._util.arrays import TINY, Array, Rows
+from .._util.arrays import TINY, Array, Rows, spread_out
 from .._util.checks import check_n_components, generator
 from .._util.progress import Progress
 from .._util.tables import Table
@@ -303,8 +303,8 @@ def _entry(method: str, model: Any, whole: Training, rows: Rows, halves: Halves,
     if fixed and model._decisive != "n_latent" and method != "PCA":
         method = f"{method} at {model._decisive} {getattr(model, model._decisive):g}"
     silhouette = np.nan
-    if classes is not None:  # of rows that are evenly spread
-        chosen = np.unique(np.linspace(0, rows.shape[0] - 1, min(rows.shape[0], SILHOUETTE_ROWS)).astype(int))
+    if classes is not None:
+        chosen = spread_out(rows.shape[0], SILHOUETTE_ROWS)
         Z = fit.scaling.foreground.project(rows[chosen], fit.projection)
         silhouette = unit_variance_silhouette(Z, classes[chosen])
     shares = fit.shares.map(lambda share: float(share.sum()))

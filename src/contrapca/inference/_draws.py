@@ -10,7 +10,7 @@ import scipy.stats
 from scipy.special import ndtri
 
 from .._files import check_values, save
-from .._util.arrays import Array
+from .._util.arrays import Array, spread_out
 from .._util.checks import check_count, generator
 from .._util.optional import require
 from .._util.tables import Table, shown_as_html
@@ -298,7 +298,7 @@ class ContrastPosterior:
         k = self.n_shown
         loadings = self.W.reshape(-1, D, r)
         sigma2 = None if self.noise_variance is None else self.noise_variance.ravel()
-        chosen = np.linspace(0, loadings.shape[0] - 1, min(loadings.shape[0], MAX_DRAWS_FOR_LATENTS)).astype(int)
+        chosen = spread_out(loadings.shape[0], MAX_DRAWS_FOR_LATENTS)
         within, projections = np.zeros((k, k)), []
         for draw in chosen:
             if sigma2 is None:
