@@ -11,7 +11,7 @@ import numpy as np
 
 from ..._util.arrays import Array, Rows
 from ..._util.tables import shown_as_html
-from ..._util.text import Words, default_names
+from ..._util.text import Worded, Words, default_names, worded
 from .._groups import Groups
 
 MAX_ROWS = 100_000  # rows of a group that most checks look at, evenly spread
@@ -37,6 +37,11 @@ class Finding:
     sentence: str
     hint: str = ""
     command: str = ""
+
+    @classmethod
+    def worded(cls, check: str, sentence: str, *hint: str | Worded) -> Finding:
+        """A finding whose hint names options, in the words of Python and of the command line."""
+        return cls(check, sentence, worded(hint, "python"), worded(hint, "command"))
 
     def text(self, words: Words = "python") -> str:
         """The sentence and the hint."""
