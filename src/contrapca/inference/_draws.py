@@ -19,9 +19,9 @@ from ..data import Scaling
 from ..exceptions import warn
 
 KINDS = ("gibbs", "bootstrap")
-MAX_R_HAT, MIN_ESS = 1.01, 400.0
+MAX_R_HAT, MIN_ESS = 1.01, 400.0  # as Vehtari et al. (2021) recommend
 MAX_MATRIX = 30  # features up to which every entry of A and of the projector is watched
-MAX_DRAWS_FOR_LATENTS = 500
+MAX_DRAWS_FOR_LATENTS = 500  # evenly spread: more draws tell hardly more, and rows are multiplied with each
 Interval = tuple[Array, Array]  # lower and upper ends
 MIN_DRAWS = 4  # of a chain: fewer cannot be split into halves that vary
 
