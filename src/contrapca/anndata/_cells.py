@@ -41,14 +41,23 @@ class Cells:
     of_genes: bool  # whether columns are genes, which an array of `obsm` has not
     params: dict[str, Any]  # the arguments that chose all this, as they are stored
 
-    def study(self, rows: Groups[Rows], **beside: Any) -> Study:
+    def study(self, rows: Groups[Rows], *, labels: Any = None, names: Any = None, label_name: Any = None) -> Study:
         """The rows of each group, with what is known of them."""
-        known = {"blocks": self.blocks, "weights": self.weights, "covariates": None}
+        covariates = None
         if self.covariates is not None:
-            known["covariates"] = self.groups.map(lambda cells: self.covariates.iloc[cells].reset_index(drop=True))
-        beside |= {name: None if own is None else tuple(own) for name, own in known.items()}
-        background = background_argument(rows)
-        return Study(rows.foreground, background=background, features=self.names, paired=self.paired, **beside)
+            covariates = tuple(self.covariates.iloc[cells].reset_index(drop=True) for cells in self.groups)
+        return Study(
+            rows.foreground,
+            background=background_argument(rows),
+            blocks=None if self.blocks is None else tuple(self.blocks),
+            paired=self.paired,
+            covariates=covariates,
+            weights=None if self.weights is None else tuple(self.weights),
+            labels=labels,
+            names=names,
+            features=self.names,
+            label_name=label_name,
+        )
 
     def some(self, kept: Groups[Indices], **changed: Any) -> Cells:
         """Some cells of each group, by their places in it."""
@@ -195,7 +204,18 @@ def choose(
     of_cells = None if labels is None else groups.map(lambda cells: labels[cells])
     if of_cells is not None:
         checked_blocks(of_cells, groups.map(lambda cells: int(cells.size)), paired=pairs is not None)
-    return Cells(matrix, mask, names, groups, of_cells, pairs is not None, covariates, weights, obsm is None, params)
+    return Cells(
+        matrix=matrix,
+        mask=mask,
+        names=names,
+        groups=groups,
+        blocks=of_cells,
+        paired=pairs is not None,
+        covariates=covariates,
+        weights=weights,
+        of_genes=obsm is None,
+        params=params,
+    )
 
 
 def _as_labels(given: Any) -> Any:
