@@ -106,7 +106,12 @@ def checked(model: Method, X: Any, named: bool = False) -> tuple[Rows, bool]:
         if not is_kept(X):
             checks = {"accept_sparse": "csr", "dtype": [np.float64, np.float32], "ensure_all_finite": False}
         if not named:
-            X = validate_data(model, without_mask(distinct(X)), reset=False, **checks)
+            try:
+                X = validate_data(model, without_mask(distinct(X)), reset=False, **checks)
+            except ValueError as error:
+                if "same order" not in str(error):
+                    raise
+                raise ValueError(f"{str(error).strip()}\nUse X[model.feature_names_in_].") from error
         elif not is_kept(X):
             X = check_array(without_mask(X), estimator=name, **checks)
         rows = canonical(X)

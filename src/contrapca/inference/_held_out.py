@@ -150,7 +150,10 @@ def held_out_contrast(
     (True, True)
     """
     if not isinstance(estimator, Decomposition):
-        raise TypeError(f"held_out_contrast takes an estimator of contrapca, not a {type(estimator).__name__}.")
+        given = f"the class {estimator.__name__}" if isinstance(estimator, type) else f"a {type(estimator).__name__}"
+        raise TypeError(
+            f"held_out_contrast takes an estimator of contrapca, such as ContraPCA(n_components=2), not {given}."
+        )
     name, model = "held_out_contrast", prepared(estimator)
     study = study_of(X, background, name)
     tables = measured_tables(study, name)
@@ -184,8 +187,8 @@ def held_out_of(
     data, mix = model._trained(training), mixture(left)
     settled = model._for_halves(data, halves)
     if data.plateau is not None and data.plateau.scale is not None:
-        # The units that all rows decided on are theirs, too: measured in a half that lacks a donor, a gene that varies in
-        # this donor alone would be blown up, and the donor would then be the whole ratio.
+        # The units that all rows decided on are theirs, too: measured in a half that lacks a donor, a gene that varies
+        # in this donor alone would be blown up, and the donor would then be the whole ratio.
         settled = unfitted(settled, scale=data.scaling.map(lambda own: own.scale))
     gamma = settled._strength()
     if gamma is not None:
