@@ -77,6 +77,8 @@ def test_long_names_can_be_told_apart(open_page, tmp_path, need):
     bars = page.locator("#loadings button.name")
     assert bars.count() == 12
     assert not bars.evaluate_all(cut)
+    widths = page.locator("#loadings tr").first.locator("> *").evaluate_all("(own) => own.map((e) => e.clientWidth)")
+    assert widths[0] > 1.3 * (widths[1] + widths[2])  # 60% for the names
     page.evaluate("document.body.classList.remove('long-names')")
     assert bars.evaluate_all(cut)  # the control: as narrow as for short names
     assert page.locator(".card .feature + .feature").evaluate_all(
