@@ -100,13 +100,15 @@ class Decomposition(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Method): 
         gamma, label = self._strength(), self.background_label
         self._check_parameters()
         check_solver_of(X, self.solver)
-        given = {"y": y, "background_label": label, "sample_weight": sample_weight}
+        given = {"y": y, "background_label": label, "sample_weight": sample_weight, "designs": self._contrasts}
         study = study_of(X, background, type(self).__name__, **given, needs_background=self._contrasts and gamma != 0)
         study = study if self._contrasts else foreground_of(study)
         tables, encoded, regression = tables_of(study, allow_missing=self._takes_missing), encoded_of(study), None
         if encoded is not None:
             tables, regression = without_covariates(tables, encoded)
-        fit = replace(self._solved(tables)[1], covariates=None if regression is None else regression.of_covariates)
+        known = None if regression is None else regression.of_covariates
+        about = None if study.design is None else study.design.subject
+        fit = replace(self._solved(tables)[1], covariates=known, design=about)
         X = study.rows.foreground if isinstance(X, Study) else X
         if not isinstance(tables.rows.foreground, Moments | DaskRows):
             validate_data(self, X, skip_check_array=True)
