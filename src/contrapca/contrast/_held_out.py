@@ -245,11 +245,14 @@ def exchanged(units: UnitSquares, log_ratios: Array, rng: np.random.Generator) -
     return np.array(found)
 
 
-def ratio_intervals(units: UnitSquares, mix: Array, rng: np.random.Generator) -> tuple[Array, Array, Array]:
-    """Log ratios (k,), their standard errors (k,), and intervals (k, 2) that hold off the Gaussian, too (F43).
+def ratio_intervals(units: UnitSquares, mix: Array, rng: np.random.Generator) -> tuple[Array, Array, Array, Array]:
+    """Log ratios (k,), their standard errors, intervals (k, 2) that hold off the Gaussian, too, and p-values (F43).
 
     As wide as Student's t asks for, and wider on the side where the standardised log ratios of exchanged units are
     wider: few rows of heavy tails have a variance that is mostly too small, and seems more certain than it is.
+
+    The p-values (k,) are of "no more variance in the foreground". They are those of the intervals: below .025 exactly
+    where the interval lies above a ratio of 1.
     """
     ratios, added = units.log_ratios(mix)
     variance, freedom = spread_of_units(added, units)
@@ -260,7 +263,10 @@ def ratio_intervals(units: UnitSquares, mix: Array, rng: np.random.Generator) ->
     if len(units.weights) == 2 and present.min() < MANY_UNITS and np.isfinite(ratios).all():
         quantiles = np.quantile(exchanged(units, ratios, rng), [(1 - SURE) / 2, (1 + SURE) / 2], axis=0)
         low, high = np.minimum(low, quantiles[0]), np.maximum(high, quantiles[1])
-    return ratios, errors, np.stack([ratios - high * errors, ratios - low * errors], axis=1)
+    intervals = np.stack([ratios - high * errors, ratios - low * errors], axis=1)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        p_values = scipy.special.stdtr(freedom, -ratios / errors * reach / high)
+    return ratios, errors, intervals, p_values
 
 
 def combined_logs(units: UnitSquares, factors: Array) -> tuple[Array, Array]:

@@ -197,6 +197,29 @@ def matrix_of(
     return matrix, mask, [name for name, used in zip(names, mask, strict=True) if used]
 
 
+def is_anndata(value: Any) -> bool:
+    """Whether a value is an AnnData, without importing anndata."""
+    return any(kind.__module__.startswith("anndata.") and kind.__name__ == "AnnData" for kind in type(value).__mro__)
+
+
+def genes_of(adata: Any, names: Sequence[str], layer: str | None = None) -> Any:
+    """The columns of an AnnData with the names of a fit's features, in the fit's order, shape (n_obs, D)."""
+    places = {name: k for k, name in enumerate(map(str, adata.var_names))}
+    if missing := [name for name in names if name not in places]:
+        raise GroupError(
+            f"{len(missing)} of the {len(names)} genes of the fit are not in adata.var_names ({listed(missing, 5)}), "
+            f"which has {plural(len(places), 'gene')}. Fit the model to genes that both have, or rename these."
+        )
+    if len(places) < adata.n_vars:
+        raise GroupError("Names of adata.var_names occur more than once: call adata.var_names_make_unique() first.")
+    matrix = matrix_of(adata, layer, None, None)[0]
+    columns = np.array([places[name] for name in names])
+    if np.array_equal(columns, np.arange(adata.n_vars)) and not adata.isbacked:
+        return matrix
+    order = np.argsort(columns)  # files read ascending columns only
+    return matrix[:, columns[order]][:, np.argsort(order)]
+
+
 def checked_features(features: Sequence[str], table: Any) -> list[str]:
     """The names of the columns of a table that has none."""
     names, n_features = list(map(str, features)), table.shape[1]

@@ -128,7 +128,7 @@ class Decomposition(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Method): 
 
     @property
     def _doc_link_template(self) -> str:
-        return DOCUMENTATION + "/api/estimators.html#contrapca.{estimator_name}"
+        return DOCUMENTATION + "/api/generated/contrapca.{estimator_name}.html"
 
     def _get_doc_link(self) -> str:
         return super()._get_doc_link() if DOCUMENTATION else ""  # type: ignore[no-any-return]
@@ -244,8 +244,9 @@ class Decomposition(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Method): 
 
         Parameters
         ----------
-        X : array-like or sparse matrix of shape (n, D), or Study
-            Of a `Study`, the rows of the group that `center` names are taken.
+        X : array-like or sparse matrix of shape (n, D), or Study, or AnnData
+            Of a `Study`, the rows of the group that `center` names are taken; of an AnnData the genes of the fit, by
+            their names, in any order.
         center : {"foreground", "background"} or the name of one of several backgrounds
             "foreground" subtracts `mean_` and divides by `scale_`: use it for foreground and new rows. "background"
             uses `background_mean_` and `background_scale_`: use it for background rows.

@@ -142,7 +142,7 @@ def squares_by_cell(
 def _ratio(units: UnitSquares, cell: int, reference: int, rng: np.random.Generator) -> tuple[Array, Array]:
     """Log ratios (k,) of one cell to another, and their intervals (k, 2)."""
     two = UnitSquares(units.squares[[cell, reference]], units.weights[[cell, reference]])
-    ratios, _, intervals = ratio_intervals(two, np.ones(1), rng)
+    ratios, _, intervals, _ = ratio_intervals(two, np.ones(1), rng)
     return ratios, intervals
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -69,6 +69,9 @@ class HeldOutContrast(Result):
         Splits into halves.
     gamma : float or None
         That of the fit to all rows, where the estimator has one; 1 / (1 + ridge) for RatioPCA.
+    p_values : ndarray of shape (k,)
+        Of "the foreground does not vary more along this component" (one-sided): below .025 exactly where the interval
+        lies above 1. Each is for one component: of several, correct them.
     cells : CellRatios or None
         Variances of each condition, cell or dose, which `variance_table` shows; None for two groups.
     """
@@ -82,6 +85,7 @@ class HeldOutContrast(Result):
     mean_error: float
     n_splits: int
     gamma: float | None = None
+    p_values: Array = field(default_factory=lambda: np.empty(0))
     cells: CellRatios | None = None
 
     @property
@@ -213,13 +217,14 @@ def held_out_of(
     whole = latents[-1].every.foreground if shown is None else np.asarray(shown, dtype=float)
     found, agreement = matched(latents[:-1], whole)
     units = UnitSquares.of(found, unit_of, weighted.weights, sections)
-    ratios, errors, logs = ratio_intervals(units, mix, rng)
+    ratios, errors, logs, p_values = ratio_intervals(units, mix, rng)
     shares = largest_shares(whole - whole.mean(axis=0), unit_of.foreground, weighted.weights.foreground)
     with np.errstate(over="ignore"):
         intervals = np.exp(logs)
     means = mean_ratio(units, mix)
     cells = None if design is None else cell_ratios(design, found, unit_of, weighted.weights, rng)
-    return HeldOutContrast(ratios, errors, intervals, agreement, shares, *means, len(halves.splits), gamma, cells)
+    settings = (*means, len(halves.splits), gamma)
+    return HeldOutContrast(ratios, errors, intervals, agreement, shares, *settings, p_values, cells)
 
 
 def study_halves(
