@@ -11,8 +11,9 @@ from ._blocks import (
     resampled_weights,
     table_units,
 )
-from ._covariates import Design, Regression, check_dense, regression, without_covariates
+from ._covariates import Encoded, Regression, check_dense, regression, without_covariates
 from ._depth import DEPTHS, counts_in, kind_of, match_depth, totals_in, typical_ratio
+from ._design import Design, conditions, doses, interaction
 from ._groups import Groups, Tables, feature_label
 from ._labels import by_background, check_labelled, group_rows, label_groups, named_backgrounds
 from ._replicates import SOURCES_OF_CELLS, looks_like_replicates, names_source
@@ -20,7 +21,7 @@ from ._scaling import Scaling, check_same_tables, group_of
 from ._study import (
     Study,
     adjusted_tables,
-    design_of,
+    encoded_of,
     foreground_of,
     refuse,
     refuse_moments,

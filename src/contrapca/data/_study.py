@@ -26,7 +26,8 @@ from ._arguments import (
     take,
 )
 from ._blocks import Indices, checked_blocks, table_units
-from ._covariates import Design, checked_covariates, encoded, without_covariates
+from ._covariates import Encoded, checked_covariates, encoded_covariates, without_covariates
+from ._design import Design
 from ._groups import Groups, Tables, is_moments
 from ._labels import checked_labels, group_rows, named_backgrounds
 from ._tables import checked_tables, column_names, index_names, moments_tables, refuse_missing, stacked_tables
@@ -81,6 +82,8 @@ class Study:
     label_name : str, or None
         The column or Series that the labels are from.
     paired : bool
+    design : Design, or None
+        How several conditions, two factors or a dose became two groups.
 
     Examples
     --------
@@ -104,6 +107,7 @@ class Study:
     labels: Groups[npt.NDArray[Any] | None]
     label_name: str | None
     paired: bool
+    design: Design | None
     _names: Groups[list[str] | None]  # that were given; None where the table may have an index
 
     def __init__(
@@ -162,16 +166,17 @@ class Study:
         labels: Groups[Any] | None = None,
         label_name: str | None = None,
         paired: bool = False,
+        design: Design | None = None,
         _names: Groups[Any] | None = None,
     ) -> Study:
         """Set all fields, which are checked already, but for what covariates say together."""
         nothing: Groups[Any] = rows.map(lambda _: None)
         labels, names = (nothing if own is None else own for own in (labels, _names))
         names = names.map(lambda own: None if own is None else list(map(str, own)))
-        values = rows, tables, blocks, covariates, labels, label_name, paired, names
+        values = rows, tables, blocks, covariates, labels, label_name, paired, design, names
         for field, value in zip(fields(self), values, strict=True):
             object.__setattr__(self, field.name, value)
-        _ = self._design  # raises here, not in the function that needs it
+        _ = self._encoded  # raises here, not in the function that needs it
         return self
 
     @classmethod
@@ -314,12 +319,14 @@ class Study:
         return shown_as_html(repr(self))
 
     @cached_property
-    def _design(self) -> Design | None:
-        return None if self.covariates is None else encoded(self.tables, self.covariates)
+    def _encoded(self) -> Encoded | None:
+        return _with_design(
+            None if self.covariates is None else encoded_covariates(self.tables, self.covariates), self.design
+        )
 
     @cached_property
     def _adjusted(self) -> Tables:
-        return self.tables if self._design is None else without_covariates(self.tables, self._design)[0]
+        return self.tables if self._encoded is None else without_covariates(self.tables, self._encoded)[0]
 
     # ------------------------------------------------------------------ parts of it
 
@@ -495,11 +502,20 @@ def adjusted_tables(study: Study) -> Tables:
     return study._adjusted
 
 
-def design_of(study: Study, tables: Tables | None = None) -> Design | None:
+def encoded_of(study: Study, tables: Tables | None = None) -> Encoded | None:
     """Covariates as numbers, of all rows or of those that are left in these tables; None if there are none."""
     if tables is None or study.covariates is None or all(kept is None for kept in tables.kept):
-        return study._design
-    return encoded(tables, study.covariates)
+        return study._encoded
+    return _with_design(encoded_covariates(tables, study.covariates), study.design)
+
+
+def _with_design(encoded: Encoded | None, design: Design | None) -> Encoded | None:
+    """Covariates beside the columns that a design regresses out: means of its cells."""
+    if design is None or design.columns.foreground.shape[1] == 0:
+        return encoded
+    if encoded is None:
+        return Encoded((), design.columns)
+    return Encoded(encoded.columns, encoded.numbers.map(lambda own, more: np.hstack([own, more]), design.columns))
 
 
 def units_of(study: Study, tables: Tables | None = None, *, least: int, what: str) -> Groups[Indices]:

@@ -20,8 +20,8 @@ from ..contrast import Fit
 from ..data import (
     Study,
     check_device_table,
-    design_of,
     distinct,
+    encoded_of,
     foreground_of,
     refuse_others,
     study_of,
@@ -103,10 +103,10 @@ class Decomposition(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Method): 
         given = {"y": y, "background_label": label, "sample_weight": sample_weight}
         study = study_of(X, background, type(self).__name__, **given, needs_background=self._contrasts and gamma != 0)
         study = study if self._contrasts else foreground_of(study)
-        tables, design, regression = tables_of(study, allow_missing=self._takes_missing), design_of(study), None
-        if design is not None:
-            tables, regression = without_covariates(tables, design)
-        fit = replace(self._solved(tables)[1], covariates=regression)
+        tables, encoded, regression = tables_of(study, allow_missing=self._takes_missing), encoded_of(study), None
+        if encoded is not None:
+            tables, regression = without_covariates(tables, encoded)
+        fit = replace(self._solved(tables)[1], covariates=None if regression is None else regression.of_covariates)
         X = study.rows.foreground if isinstance(X, Study) else X
         if not isinstance(tables.rows.foreground, Moments | DaskRows):
             validate_data(self, X, skip_check_array=True)

@@ -18,7 +18,7 @@ from ..data import (
     Study,
     Tables,
     check_names,
-    design_of,
+    encoded_of,
     group_of,
     label_groups,
     like_table,
@@ -35,7 +35,7 @@ def adjusted(fit: Fit, X: Any, rows: Rows, covariates: Any) -> Rows:
     """Checked rows of the table X without the effect of their covariates, if the fit had some."""
     check_covariates(fit.covariates, covariates)
     known = fit.covariates
-    return rows if known is None else known.adjusted(rows, known.design(covariates, X, rows.shape[0]))
+    return rows if known is None else known.adjusted(rows, known.encoded(covariates, X, rows.shape[0]))
 
 
 def latent_means(fit: Fit, rows: Rows, missing: bool, center: str = "foreground") -> Array:
@@ -125,7 +125,7 @@ def imputed(
         raise TypeError("Unstored entries of sparse tables are zeros, not missing values: nothing to impute.")
     known, scaling, model = fit.covariates, fit.scaling.foreground, fit.model
     given = adjusted(fit, X, rows, covariates)
-    effect = 0.0 if known is None else known.effect(known.design(covariates, X, rows.shape[0]))
+    effect = 0.0 if known is None else known.effect(known.encoded(covariates, X, rows.shape[0]))
 
     def filled(rows: Rows, values: Callable[[Any], Array], effect: Array | float) -> Rows:
         """Rows with missing entries replaced by `values` of the distribution given other rows, plus an effect."""
@@ -167,13 +167,13 @@ def tables_again(fit: Fit, study: Study, *, allow_missing: bool) -> Tables:
     tables = tables_of(study, allow_missing=allow_missing)
     if tables.rows.names != known.names:
         raise ValueError(f"The groups are {listed(tables.rows.names)}, but the fit had {listed(known.names)}.")
-    design = design_of(study)
-    if design is None or found is None:
+    encoded = encoded_of(study)
+    if encoded is None or found is None:
         check_covariates(found, study.covariates)
         return tables
-    if design.columns != found.columns:
-        raise GroupError(f"covariates are {listed(design.names)}, but those of the fit were {listed(found.names)}.")
-    return without_covariates(tables, design, found)[0]
+    if encoded.columns != found.columns:
+        raise GroupError(f"covariates are {listed(encoded.names)}, but those of the fit were {listed(found.names)}.")
+    return without_covariates(tables, encoded, found)[0]
 
 
 def check_covariates(known: Regression | None, covariates: Any) -> None:

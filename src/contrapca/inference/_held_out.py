@@ -23,11 +23,11 @@ from ..contrast import (
     ratio_intervals,
 )
 from ..data import (
-    Design,
+    Encoded,
     Groups,
     Study,
     Tables,
-    design_of,
+    encoded_of,
     refuse,
     refuse_moments,
     regression,
@@ -150,14 +150,14 @@ def held_out_contrast(
     study = study_of(X, background, name)
     tables = measured_tables(study, name)
     unit_of = units_of(study, tables, least=2, what="holding rows out")
-    return held_out_of(model, tables, unit_of, design_of(study, tables), n_splits, random_state)
+    return held_out_of(model, tables, unit_of, encoded_of(study, tables), n_splits, random_state)
 
 
 def held_out_of(
     model: Any,
     tables: Tables,
     unit_of: Groups[Any],
-    design: Design | None = None,
+    encoded: Encoded | None = None,
     n_splits: int = 5,
     random_state: Any = 0,
     shown: Any = None,
@@ -171,10 +171,10 @@ def held_out_of(
     # Other coordinates of the same rows give the same axes, unless features are scaled or, in CLVM, told apart.
     rng = generator(random_state)
     [tables] = filled_draws(tables, 1, rng)
-    weighted = model._prepared(tables if design is None else without_covariates(tables, design)[0])
+    weighted = model._prepared(tables if encoded is None else without_covariates(tables, encoded)[0])
     rotates = model._rotates and not model.scale and not model._holds_rows_out  # by what features are like
     unscaled = check_n_components(model.n_components, tables.n_features) if rotates else None
-    halves = study_halves(tables if design else weighted, unit_of, n_splits, rng, unscaled, design, weighted)
+    halves = study_halves(tables if encoded else weighted, unit_of, n_splits, rng, unscaled, encoded, weighted)
     training, left = halves.whole
     data, mix = model._trained(training), mixture(left)
     settled = model._for_halves(data, halves)
@@ -199,7 +199,7 @@ def study_halves(
     n_splits: int,
     rng: np.random.Generator,
     unscaled: int | None = None,
-    design: Design | None = None,
+    encoded: Encoded | None = None,
     weighted: Tables | None = None,
 ) -> Halves:
     """Random halves of some tables, given the independent unit of each row; `unscaled` as for `make_parts`.
@@ -207,13 +207,13 @@ def study_halves(
     With covariates the rows of each half are others; they then have the weights of `weighted` tables.
     """
     check_count(n_splits, "n_splits")
-    if design is None:
+    if encoded is None:
         return halves_of(tables, unit_of, n_splits, rng, unscaled=unscaled)
 
     def parts(part_of: Groups[Any]) -> Callable[[Any], Parts]:
         def of_half(inside: Any) -> Parts:
-            known = regression(tables, design, part_of.map(lambda own: inside[own]))
-            rows, _ = without_covariates(tables, design, known)
+            known = regression(tables, encoded, part_of.map(lambda own: inside[own]))
+            rows, _ = without_covariates(tables, encoded, known)
             if weighted is not None:
                 rows = replace(rows, weights=weighted.weights, shortened=weighted.shortened)
             return make_parts(rows, part_of, unscaled=unscaled)
