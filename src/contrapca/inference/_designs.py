@@ -63,7 +63,8 @@ class DesignTest:
     weights : Groups of ndarray of float
         How often each row counts when axes are looked for.
     compare : callable
-    n_comparisons : int
+    pairs : tuple of pairs of int
+        Of several conditions: the cells that are compared. Otherwise there is one comparison, of all rows.
     refit : Groups of ndarray of shape (n_k, q), or None
         Columns that are regressed out of each half by itself. From all rows, long rows of the finding half would move
         those of the testing half wherever few rows share a mean.
@@ -72,8 +73,15 @@ class DesignTest:
     cell_of: Groups[Indices]
     weights: Groups[Array]
     compare: Compare
-    n_comparisons: int = 1
+    pairs: tuple[tuple[int, int], ...] = ()
     refit: Groups[Array] | None = None
+
+    def compared_units(self, unit_of: Groups[Indices]) -> list[Groups[Indices]]:
+        """The units of both sides of each comparison."""
+        if not self.pairs:
+            return [unit_of]
+        unit, cell = stacked(unit_of), stacked(self.cell_of)
+        return [Groups.of(unit[cell == a], unit[cell == b]) for a, b in self.pairs]
 
 
 def design_test(design: Design) -> DesignTest | None:
@@ -82,8 +90,8 @@ def design_test(design: Design) -> DesignTest | None:
         return None
     if design.kind == "conditions":
         background = len(design.cells) - 1
-        pairs = [(cell, background) for cell in range(background)]
-        return DesignTest(design.cell_of, design.weights, compare_pairs(design.cell_of, pairs), len(pairs))
+        pairs = tuple((cell, background) for cell in range(background))
+        return DesignTest(design.cell_of, design.weights, compare_pairs(design.cell_of, pairs), pairs)
     if design.kind == "interaction":
         return DesignTest(design.cell_of, design.weights, compare_cells(design))
     return dose_test(design)
@@ -102,8 +110,8 @@ def check_cells(unit_of: Groups[Indices], design: Design, by_blocks: bool) -> No
     for name, units in zip(design.cells, cell_units(unit_of, design.cell_of), strict=True):
         if (count := count_units(units)) < MIN_UNITS:
             raise GroupError(
-                f"{name!r} has {plural(count, 'block' if by_blocks else 'row')}: the test needs at least {MIN_UNITS} in "
-                "each condition or cell. Leave it out, or measure more."
+                f"{name!r} has {plural(count, 'block' if by_blocks else 'row')}: the test needs at least {MIN_UNITS} "
+                "in each condition or cell. Leave it out, or measure more."
             )
 
 
@@ -117,7 +125,7 @@ def stacked(values: Groups[Array], tests: Groups[Flags] | None = None) -> Array:
 # ---------------------------------------------------------------------- (a) several conditions
 
 
-def compare_pairs(cell_of: Groups[Indices], pairs: list[tuple[int, int]]) -> Compare:
+def compare_pairs(cell_of: Groups[Indices], pairs: tuple[tuple[int, int], ...]) -> Compare:
     """Two cells at a time, along the same axes: whether the first of a pair varies more."""
 
     def compare(
@@ -134,10 +142,10 @@ def compare_pairs(cell_of: Groups[Indices], pairs: list[tuple[int, int]]) -> Com
     return compare
 
 
-def only_in(
+def only_in_condition(
     tables: Tables, unit_of: Groups[Indices], design: Design, condition: str
 ) -> tuple[Tables, Groups[Indices], DesignTest]:
-    """One condition against an even mix of the controls and the other conditions, and each of these compared with it."""
+    """One condition against an even mix of the controls and the other conditions, each of which it is compared with."""
     own, cell = design.cells.index(condition), stacked(design.cell_of)
     chosen = Groups.of(np.flatnonzero(cell == own), np.flatnonzero(cell != own))
     share = 1 / np.bincount(cell)[cell[chosen.backgrounds[0]]]
@@ -151,8 +159,8 @@ def only_in(
         kept=chosen.map(lambda _: None),
     )
     cell_of = chosen.map(lambda own: cell[own])
-    pairs = [(own, other) for other in range(len(design.cells)) if other != own]
-    test = DesignTest(cell_of, weights, compare_pairs(cell_of, pairs), len(pairs))
+    pairs = tuple((own, other) for other in range(len(design.cells)) if other != own)
+    test = DesignTest(cell_of, weights, compare_pairs(cell_of, pairs), pairs)
     return found, chosen.map(lambda own: unit[own]), test
 
 
@@ -227,7 +235,9 @@ def interaction_p(values: Array, signs: Array) -> tuple[Array, Array]:
     constant = np.any(sums[:, 0] <= 0, axis=0)  # nothing varies in some cell
     sums = np.maximum(sums, TINY)
     whole = signs @ np.log(sums / counts)[:, 0]
-    left_out = np.log(np.maximum(sums - np.nan_to_num(values), EPS * sums) / np.maximum(counts - present[:, :, None], 1))
+    left_out = np.log(
+        np.maximum(sums - np.nan_to_num(values), EPS * sums) / np.maximum(counts - present[:, :, None], 1)
+    )
     without = np.einsum("c,cuk->uk", signs, left_out)
     estimate, parts, freedom, sizes, in_cells = whole.copy(), [], [], [], []
     for kind in range(kinds.max() + 1):
