@@ -158,7 +158,8 @@ class Tested:
             return []
         return [
             f"An interaction cannot be shown with {plural(self.least, 'block' if self.by_blocks else 'row')} in a "
-            f"cell: about {BLOCKS_OF_A_CELL} blocks are needed in each of the four, or {ROWS_OF_A_CELL} rows without blocks."
+            f"cell: about {BLOCKS_OF_A_CELL} blocks are needed in each of the four, or {ROWS_OF_A_CELL} rows without "
+            "blocks."
         ]
 
 
