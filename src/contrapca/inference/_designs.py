@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 import scipy.special
 
 from .._util.arrays import EPS, TINY, Array
@@ -20,6 +21,7 @@ from ._spread import compare_spread, unit_values, upper_tail, without_earlier_ax
 
 CELL_ROWS = 10  # of a dose, so that its rows are about their own mean: five in each half
 NEIGHBOURS = 8  # rows of neighbouring doses that are compared with each other where doses have fewer rows
+MANY_CELLS = 20  # beyond, there are too many matrices of chunks: moments come from the rows of each half
 LEAST_CELL = 3  # units, for jackknife values of mean distances
 MOST_LEVERAGE = 0.9  # of a row in its regression: the variance of longer ones is not known
 
@@ -76,7 +78,7 @@ class DesignTest:
     pairs: tuple[tuple[int, int], ...] = ()
     refit: Groups[Array] | None = None
 
-    def compared_units(self, unit_of: Groups[Indices]) -> list[Groups[Indices]]:
+    def units_of_pairs(self, unit_of: Groups[Indices]) -> list[Groups[Indices]]:
         """The units of both sides of each comparison."""
         if not self.pairs:
             return [unit_of]
@@ -91,23 +93,24 @@ def design_test(design: Design) -> DesignTest | None:
     if design.kind == "conditions":
         background = len(design.cells) - 1
         pairs = tuple((cell, background) for cell in range(background))
-        return DesignTest(design.cell_of, design.weights, compare_pairs(design.cell_of, pairs), pairs)
+        refit = _columns_of_halves(design) if background > MANY_CELLS else None
+        return DesignTest(design.cell_of, design.weights, compare_pairs(design.cell_of, pairs), pairs, refit)
     if design.kind == "interaction":
         return DesignTest(design.cell_of, design.weights, compare_cells(design))
     return dose_test(design)
 
 
-def cell_units(unit_of: Groups[Indices], cell_of: Groups[Indices]) -> list[Indices]:
-    """The units of the rows of each cell."""
-    unit, cell = stacked(unit_of), stacked(cell_of)
-    return [unit[cell == c] for c in np.unique(cell)]
+def cell_units(unit_of: Groups[Indices], design: Design) -> Groups[Indices]:
+    """The units of the rows of each cell, as groups."""
+    unit, cell = stacked(unit_of), stacked(design.cell_of)
+    return Groups.from_items((unit[cell == c] for c in range(len(design.cells))), ("foreground", *design.cells[1:]))
 
 
 def check_cells(unit_of: Groups[Indices], design: Design, by_blocks: bool) -> None:
     """Raise if a condition, or a cell of two factors, has too few rows or blocks to be split."""
     if design.kind == "dose":
         return
-    for name, units in zip(design.cells, cell_units(unit_of, design.cell_of), strict=True):
+    for name, units in zip(design.cells, cell_units(unit_of, design), strict=True):
         if (count := count_units(units)) < MIN_UNITS:
             raise GroupError(
                 f"{name!r} has {plural(count, 'block' if by_blocks else 'row')}: the test needs at least {MIN_UNITS} "
@@ -115,7 +118,7 @@ def check_cells(unit_of: Groups[Indices], design: Design, by_blocks: bool) -> No
             )
 
 
-def stacked(values: Groups[Array], tests: Groups[Flags] | None = None) -> Array:
+def stacked(values: Groups[Any], tests: Groups[Flags] | None = None) -> npt.NDArray[Any]:
     """Values of the rows of both groups, or of those that test, the foreground's first."""
     if tests is None:
         return np.concatenate(list(values))
@@ -239,30 +242,26 @@ def interaction_p(values: Array, signs: Array) -> tuple[Array, Array]:
         np.maximum(sums - np.nan_to_num(values), EPS * sums) / np.maximum(counts - present[:, :, None], 1)
     )
     without = np.einsum("c,cuk->uk", signs, left_out)
-    estimate, parts, freedom, sizes, in_cells = whole.copy(), [], [], [], []
-    for kind in range(kinds.max() + 1):
+    sizes = np.bincount(kinds)
+    estimate, variances, freedom = whole.copy(), np.zeros((sizes.size, k)), np.zeros((sizes.size, k))
+    for kind, n in enumerate(sizes.tolist()):
         own = without[kinds == kind]
-        n = len(own)
-        estimate = estimate + (n - 1) * (whole - own.mean(axis=0))
         apart = own - own.mean(axis=0)
-        squares = apart**2
-        square = squares.mean(axis=0)
-        kurtosis = np.mean(squares**2, axis=0) / np.where(square > 0, square, 1.0) ** 2
-        parts.append((n - 1) * square)
-        freedom.append(2 / (2 / (n - 1) + np.maximum(kurtosis - 3, 0.0) / n))
-        sizes.append(n)
-        in_cells.append(int(present[:, kinds == kind][:, 0].sum()))
-    variances, degrees, n = np.array(parts), np.array(freedom), np.array(sizes, dtype=float)
+        square = np.mean(apart**2, axis=0)
+        kurtosis = np.mean(apart**4, axis=0) / np.where(square > 0, square, 1.0) ** 2
+        estimate += (n - 1) * (whole - own.mean(axis=0))
+        variances[kind] = (n - 1) * square
+        freedom[kind] = 2 / (2 / (n - 1) + np.maximum(kurtosis - 3, 0.0) / n)
     total = variances.sum(axis=0)
     constant |= total <= 0
-    total = np.where(total > 0, total, 1.0)
+    total = np.where(constant, 1.0, total)
     statistic = np.where(constant, 0.0, estimate / np.sqrt(total))
-    p_values = scipy.special.stdtr(total**2 / np.maximum((variances**2 / degrees).sum(axis=0), TINY), -statistic)
-    if len(set(in_cells)) == 1:  # units of all kinds vary alike under the null hypothesis: their variance is pooled
-        rows = n - 1
-        pooled = (rows @ (variances * n[:, None])) / rows.sum() * np.sum(1 / n)
-        pooled = np.where(pooled > 0, pooled, 1.0)
-        p_values = np.maximum(p_values, scipy.special.stdtr(degrees.sum(axis=0), -estimate / np.sqrt(pooled)))
+    p_values = scipy.special.stdtr(total**2 / np.maximum(np.sum(variances**2 / freedom, axis=0), TINY), -statistic)
+    in_cells = [int(present[:, kinds == kind][:, 0].sum()) for kind in range(sizes.size)]
+    if len(set(in_cells)) == 1:  # then units of all kinds vary alike if nothing interacts: one variance for all
+        pooled = (sizes - 1) @ (variances * sizes[:, None]) / np.sum(sizes - 1) * np.sum(1 / sizes)
+        pooled = np.where(constant, 1.0, pooled)
+        p_values = np.maximum(p_values, scipy.special.stdtr(freedom.sum(axis=0), -estimate / np.sqrt(pooled)))
     return statistic, np.where(constant, 1.0, p_values)
 
 
@@ -276,13 +275,20 @@ def dose_test(design: Design) -> DesignTest:
     common = np.bincount(cell)[cell] >= CELL_ROWS
     common_of = Groups.of(common[:edge], common[edge:])
     strata = design.cell_of.map(np.zeros_like) if design.strata is None else design.strata
+    columns = _columns_of_halves(design)
     if common.all():
-        return DesignTest(design.cell_of, design.weights, compare_doses(design, strata, common_of, None))
-    # Each group has an intercept of its own, as in the regression of all rows.
-    intercepts = Groups.of(np.tile([1.0, 0.0], (edge, 1)), np.tile([0.0, 1.0], (cell.size - edge, 1)))
-    refit = design.columns.map(lambda own, ones: np.hstack([ones, own]), intercepts)
-    compare = compare_doses(design, strata, common_of, refit)
-    return DesignTest(strata, design.weights, compare, refit=refit)
+        compare = compare_doses(design, strata, common_of, None)
+        refit = columns if len(design.cells) > MANY_CELLS else None
+        return DesignTest(design.cell_of, design.weights, compare, refit=refit)
+    return DesignTest(strata, design.weights, compare_doses(design, strata, common_of, columns), refit=columns)
+
+
+def _columns_of_halves(design: Design) -> Groups[Array]:
+    """What is regressed out of each half: the design's columns and an intercept for each group, as for all rows."""
+    return design.columns.like(
+        np.column_stack([np.full(len(own), k == 0), np.full(len(own), k == 1), own])
+        for k, own in enumerate(design.columns)
+    )
 
 
 def compare_doses(
@@ -427,8 +433,8 @@ def refit_rows(
 ) -> Groups[RefitRows]:
     """The rows of both groups, for means of their own in each half."""
     assert test.refit is not None
-    edge, every = len(test.weights.foreground), stacked(chunks)
-    directions = np.eye(groups.foreground.scale.size) if basis is None else basis
+    edge, every, D = len(test.weights.foreground), stacked(chunks), groups.foreground.scale.size
+    directions = np.eye(D) if basis is None else basis
     Z = stacked(groups.map(lambda own: own.coordinates(directions)))
     outside = np.zeros(every.size)
     if basis is not None:
@@ -436,6 +442,8 @@ def refit_rows(
         outside = np.maximum(stacked(lengths) - np.sum(Z**2, axis=1), 0.0)
     weights = np.where(np.arange(every.size) < edge, stacked(test.weights), 0.0)
     return groups.like(
-        RefitRows(Z, stacked(test.refit), every, w, outside, groups.foreground.scale.size, np.bincount(every, w))
+        RefitRows(
+            Z, stacked(test.refit), every, w, outside, groups.foreground.scale.size, np.bincount(every, w).astype(float)
+        )
         for w in (weights, stacked(test.weights) - weights)
     )

@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, fields
+from typing import Any
 
 import numpy as np
 import scipy.linalg
@@ -127,12 +128,11 @@ def split_outcomes(
     divisors = tables.means.map(np.ones_like)
     if scale:
         divisors = collect(tables, 0, scale, "lanczos").scaling.map(lambda scaling: scaling.scale)
-    weights: Groups[Array | None] = tables.rows.map(lambda _: None) if design is None else design.weights
+    weights: Groups[Any] = tables.rows.map(lambda _: None) if design is None else design.weights
     groups = tables.rows.map(GroupRows, tables.means, divisors, weights)
     basis = working_basis(groups, rng)
-    chunks: Groups[Parts]
     if design is None or design.refit is None:
-        chunks = groups.map(lambda group, own: chunk_moments(group, own, basis), splits.chunks)
+        chunks: Groups[Any] = groups.map(lambda group, own: chunk_moments(group, own, basis), splits.chunks)
     else:
         chunks = refit_rows(groups, splits.chunks, basis, design)
     compare, count = (compare_groups, 1) if design is None else (design.compare, max(len(design.pairs), 1))

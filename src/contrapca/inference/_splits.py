@@ -39,12 +39,17 @@ class Splits:
 
 
 def draw_splits(
-    unit_of: Groups[Indices], n_splits: int, rng: np.random.Generator, cell_of: Groups[Indices] | None = None
+    unit_of: Groups[Indices],
+    n_splits: int,
+    rng: np.random.Generator,
+    cell_of: Groups[Indices] | None = None,
+    *,
+    few_chunks: bool = False,
 ) -> Splits:
     """Random halves of the units.
 
     Units are of one kind if they have rows in the same groups, or, in a design, in the same cells. Each kind is split
-    by itself, so that both halves contain it.
+    by itself, so that both halves contain it. `few_chunks` limits those of all kinds together.
     """
     cells = unit_of.like(np.zeros_like(own) + k for k, own in enumerate(unit_of)) if cell_of is None else cell_of
     n_units = 1 + max(int(own.max()) for own in unit_of)
@@ -57,7 +62,7 @@ def draw_splits(
     if cell_of is not None and np.any(counts < LONE):
         kind_of[counts[kind_of] < LONE] = np.argmax(counts < LONE)
     present = np.unique(kind_of)[::-1]
-    most = N_CHUNKS if cell_of is None else max(2, min(N_CHUNKS, MOST_CHUNKS // present.size))
+    most = max(2, min(N_CHUNKS, MOST_CHUNKS // present.size)) if few_chunks else N_CHUNKS
     unit_chunks, finds = np.empty(n_units, dtype=np.intp), []
     first = 0
     for kind in present:

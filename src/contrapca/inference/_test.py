@@ -95,7 +95,7 @@ class Tested:
     background: str
     least: int
     by_blocks: bool
-    each: dict[str, float]
+    each: dict[str, float] = field(default_factory=dict)
 
     @property
     def groups(self) -> tuple[str, str]:
@@ -435,15 +435,18 @@ def significance_of(
     unit_of = table_units(tables, blocks, paired=paired, least=MIN_UNITS, what="the test")
     rng, by_blocks = generator(random_state), blocks is not None
     compared = None if design is None else design_test(design)
-    smallest = unit_of
-    if design is not None and compared is not None and design.kind != "dose":
+    compared_groups = unit_of  # of these groups, or of the cells, the smallest decides how many axes are tested
+    if design is not None and design.kind != "dose":
         check_cells(unit_of, design, by_blocks)
-        smallest = Groups.from_items(cell_units(unit_of, design.cell_of), ("foreground", *design.cells[1:]))
-    words = _in_words(unit_of if design is None else smallest, by_blocks, paired)
-    if design is not None and compared is not None and only_in is not None:
+        compared_groups = cell_units(unit_of, design)
+    n_axes = min(max_components, most_axes(compared_groups, tables.n_features))
+    words = _in_words(compared_groups, by_blocks, paired)
+    if design is not None and only_in is not None:
         tables, unit_of, compared = only_in_condition(tables, unit_of, design, only_in)
-    n_axes = min(max_components, most_axes(smallest, tables.n_features))
-    splits = draw_splits(unit_of, n_splits, rng, None if compared is None else compared.cell_of)
+    if compared is None:
+        splits = draw_splits(unit_of, n_splits, rng)
+    else:
+        splits = draw_splits(unit_of, n_splits, rng, compared.cell_of, few_chunks=compared.refit is None)
     count = itertools.count(1)
     with Progress("splits", n_splits, progress) as bar:
         # Where values are missing, each share of the splits has a draw of its own (F45).
@@ -455,33 +458,40 @@ def significance_of(
                 for own, share in draws
             ]
         )
-    pairs = [unit_of] if compared is None else compared.compared_units(unit_of)
-    least = np.array([least_p_value(own) for own in pairs])
-    each_p, each_ratio, noise_ratio = combine(outcomes, least)
-    p_values, ratios = each_p[0], each_ratio[0]
-    statistics, about, table = outcomes.statistics[:, 0], None, None
-    if design is not None:
-        kind = design.kind if only_in is None else "only_in"
-        least_units = min(map(count_units, smallest))
-        each = dict(zip(design.cells[:-1], each_p[:, 0].tolist(), strict=False)) if kind == "conditions" else {}
-        about = Tested(kind, only_in or design.name, design.cells[-1], least_units, by_blocks, each)
-    if len(each_p) > 1 and only_in is None:  # any condition: Bonferroni's rule
-        p_values, ratios = np.minimum(len(each_p) * each_p.min(axis=0), 1.0), each_ratio.mean(axis=0)
-        statistics, least = outcomes.statistics.max(axis=1), len(each_p) * least
-        assert design is not None
-        alone = one_by_one(tables, splits, design)
-        own = [combine(split_outcomes(*group, scale, n_axes, rng, lambda: None), least[:1])[0][0] for group in alone]
-        table = _of_conditions(design.cells[:-1], each_p, np.array(own), each_ratio)
-    elif len(each_p) > 1:  # every comparison must show it
+    pairs = [unit_of] if compared is None else compared.units_of_pairs(unit_of)
+    least_p = np.array([least_p_value(pair) for pair in pairs])
+    each_p, each_ratio, noise_ratio = combine(outcomes, least_p)
+    if only_in is None:  # any comparison, by Bonferroni's rule; plain groups have one
+        p_values, ratios = np.minimum(len(pairs) * each_p.min(axis=0), 1.0), each_ratio.mean(axis=0)
+        statistics, least = outcomes.statistics.max(axis=1), len(pairs) * float(least_p.min())
+    else:  # all of them
         p_values, ratios = each_p.max(axis=0), each_ratio.min(axis=0)
-        statistics = outcomes.statistics.min(axis=1)
-    needed = np.nan if blocks is None or compared is not None else _block_ratio(unit_of, level)
-    missing = missing_of(tables.rows) if tables.incomplete else None
-    n_found = int(np.count_nonzero(p_values <= level))
-    facts = {"missing": missing, "design": about, "conditions": table}
-    return ContrastTest(
-        n_found, p_values, statistics, noise_ratio, level, words, ratios, needed, float(least.min()), **facts
+        statistics, least = outcomes.statistics.min(axis=1), float(least_p.max())
+    found = ContrastTest(
+        int(np.count_nonzero(p_values <= level)),
+        p_values,
+        statistics,
+        noise_ratio,
+        level,
+        words,
+        ratios,
+        np.nan if blocks is None or compared is not None else _block_ratio(unit_of, level),
+        least,
+        missing=missing_of(tables.rows) if tables.incomplete else None,
     )
+    if design is None:
+        return found
+    kind, name = (design.kind, design.name) if only_in is None else ("only_in", only_in)
+    about = Tested(kind, name, design.cells[-1], min(map(count_units, compared_groups)), by_blocks)
+    if kind != "conditions":
+        return replace(found, design=about)
+    names = design.cells[:-1]
+    alone = each_p
+    if len(names) > 1:
+        by_one = [split_outcomes(*own, scale, n_axes, rng, lambda: None) for own in one_by_one(tables, splits, design)]
+        alone = np.vstack([combine(own, least_p[[g]])[0] for g, own in enumerate(by_one)])
+    each = dict(zip(names, each_p[:, 0].tolist(), strict=True))
+    return replace(found, design=replace(about, each=each), conditions=_by_condition(names, each_p, alone, each_ratio))
 
 
 def check_only_in(design: Design | None, only_in: str | None) -> None:
@@ -498,11 +508,11 @@ def check_only_in(design: Design | None, only_in: str | None) -> None:
     check_option(only_in, "only_in", design.cells[:-1])
 
 
-def _of_conditions(names: Sequence[str], p: Array, alone: Array, ratios: Array) -> Table:
+def _by_condition(names: Sequence[str], p: Array, alone: Array, ratios: Array) -> Table:
     """A row for each condition and number of axes; all arrays have the shape (conditions, k)."""
     k = p.shape[1]
     columns = {
-        "condition": [name for name in names for _ in range(k)],
+        "condition": np.repeat(np.array(names, dtype=object), k),
         "dimension": np.tile(np.arange(1, k + 1), len(names)),
         "p": p.ravel(),
         "pairwise_p": alone.ravel(),
