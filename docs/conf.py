@@ -1,14 +1,17 @@
 """Sphinx: pages in Markdown (MyST) and notebooks, the reference from numpydoc docstrings.
 
-Nothing is fetched, neither while building nor while reading: formulas become MathML, which browsers draw themselves
-in a font of ours. The report on the front page is made here.
+Readers fetch nothing: formulas become MathML, which browsers draw themselves in a font of ours. The report on the front
+page is made here. With a network, names of other libraries become links to their documentation; without one, text.
 """
 
+import shutil
+import urllib.request
 from pathlib import Path
 
 import numpy as np
 from docutils import nodes
 from docutils.utils.math.latex2mathml import tex2mathml
+from numpydoc.xref import DEFAULT_LINKS
 from sphinx import addnodes
 
 import contrapca
@@ -18,8 +21,9 @@ author = "The contrapca developers"
 release = version = contrapca.__version__
 copyright = author
 
-extensions = ["myst_nb", "sphinx.ext.autodoc", "numpydoc"]
-exclude_patterns = ["_build"]
+extensions = ["myst_nb", "sphinx.ext.autodoc", "sphinx.ext.autosummary", "sphinx.ext.intersphinx", "numpydoc"]
+exclude_patterns = ["_build", "jupyter_execute"]
+templates_path = ["_templates"]
 nb_execution_mode = "off"  # `python tests/notebooks.py` runs notebooks, and compares what they print with what is shown
 
 myst_enable_extensions = ["deflist", "dollarmath"]
@@ -33,6 +37,44 @@ autodoc_typehints = "none"  # the docstrings name types and shapes
 autodoc_member_order = "bysource"
 autodoc_default_options = {"members": True, "inherited-members": True}
 numpydoc_show_class_members = False  # autodoc lists them in full
+numpydoc_xref_param_type = True  # types of parameters become links, their other words stay words
+numpydoc_xref_ignore = "all"
+numpydoc_xref_aliases = {
+    # numpydoc's own targets are labels and terms of other sites, which are errors where those cannot be reached.
+    **{name: name for name, target in DEFAULT_LINKS.items() if target.startswith(":")},
+    **{name: f"contrapca.{name}" for name in ("Moments", "Study")},
+    "AnnData": "anndata.AnnData",
+    "Axes": "matplotlib.axes.Axes",
+    "DataFrame": "pandas.DataFrame",
+    "Figure": "matplotlib.figure.Figure",
+    "ndarray": "numpy.ndarray",
+}
+
+# Pages of the reference are made anew, so that none is left of a name that is gone.
+shutil.rmtree(Path(__file__).parent / "api" / "generated", ignore_errors=True)
+
+
+def _reachable(inventories):
+    """The inventories, or none of them without a network: a build must not depend on it."""
+    try:
+        for address, _ in inventories.values():
+            urllib.request.urlopen(address + "objects.inv", timeout=3).close()
+    except OSError:
+        return {}
+    return inventories
+
+
+intersphinx_mapping = _reachable(
+    {
+        "python": ("https://docs.python.org/3/", None),
+        "numpy": ("https://numpy.org/doc/stable/", None),
+        "scipy": ("https://docs.scipy.org/doc/scipy/", None),
+        "sklearn": ("https://scikit-learn.org/stable/", None),
+        "pandas": ("https://pandas.pydata.org/docs/", None),
+        "matplotlib": ("https://matplotlib.org/stable/", None),
+        "anndata": ("https://anndata.readthedocs.io/en/stable/", None),
+    }
+)
 
 html_theme = "furo"
 html_title = f"contrapca {version}"

@@ -35,7 +35,17 @@ EXPERIMENTS = (
     "mouse_missing",
 )
 # Of ours: what the defaults rest on. They run by name; the table of the paper leaves them out.
-STUDIES = ("real", "directions", "contrast_test", "background_tests", "coverage", "calibration", "field", "pairs")
+STUDIES = (
+    "real",
+    "directions",
+    "contrast_test",
+    "background_tests",
+    "coverage",
+    "calibration",
+    "field",
+    "pairs",
+    "which_question",
+)
 
 
 @dataclass(frozen=True)

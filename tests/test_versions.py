@@ -7,6 +7,7 @@ import tomllib
 from pathlib import Path
 
 import contrapca
+from contrapca._version import DOCUMENTATION
 
 ROOT = Path(__file__).parents[1]
 PYPROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
@@ -44,7 +45,66 @@ def test_the_recipe(need):
     assert [text.replace(" ", "") for text in recipe["requirements"]["host"][2:]] == backend
 
 
+def address():
+    """The account that the repository and the site belong to; a placeholder until the first release."""
+    return re.fullmatch(r"https://github\.com/([\w-]+)/contrapca", PROJECT["urls"]["Repository"])[1]
+
+
+ADDRESS = re.compile(r"(?:github\.com|githubusercontent\.com|//)[/:]?([\w-]+)(?:\.github\.io)?/contrapca\b")
+
+
+def test_the_address_is_the_same_everywhere():
+    """One placeholder, which one command of CONTRIBUTING.md replaces."""
+    files = ["README.md", "CITATION.cff", "pyproject.toml", "conda/recipe.yaml", "scverse/meta.yaml"]
+    for name in files:
+        assert set(ADDRESS.findall((ROOT / name).read_text(encoding="utf-8"))) == {address()}, name
+    command = re.search(r"git grep -lz (\S+) .*s/(\S+)/YOUR-ACCOUNT/g", (ROOT / "CONTRIBUTING.md").read_text("utf-8"))
+    assert command[1] == command[2]
+    assert DOCUMENTATION in ("", PROJECT["urls"]["Documentation"].rstrip("/"))
+
+
+def test_readme_on_the_package_index():
+    """Links and pictures are absolute there."""
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    assert "](docs/" in text
+    for rule in PYPROJECT["tool"]["hatch"]["metadata"]["hooks"]["fancy-pypi-readme"]["substitutions"]:
+        text = re.sub(rule["pattern"], rule["replacement"], text)
+    targets = re.findall(r"\]\(([^)]+)\)", text)
+    assert len(targets) > 20
+    assert all(target.startswith("https://") for target in targets)
+    root = f"https://raw.githubusercontent.com/{address()}/contrapca/main/"
+    for picture in re.findall(r"!\[[^\]]*\]\((\S+\.png)\)", text):
+        assert (ROOT / picture.removeprefix(root)).exists()
+
+
+def test_actions_are_pinned():
+    """To the commit of a release: a tag can be moved to other code."""
+    used = [
+        line.partition("uses: ")[2]
+        for path in (ROOT / ".github" / "workflows").glob("*.yml")
+        for line in path.read_text(encoding="utf-8").splitlines()
+        if "uses: " in line
+    ]
+    assert len(used) > 10
+    assert not [action for action in used if not re.fullmatch(r"[\w/-]+@[0-9a-f]{40} # v\d+\.\d+\.\d+", action)]
+    assert len({action.partition("@")[0] for action in used}) == len(set(used))  # one version of each
+
+
 def test_the_registry_entry(need):
+    """Keys and values that schema 2.0 of the scverse ecosystem allows."""
     entry = need("yaml").safe_load((ROOT / "scverse" / "meta.yaml").read_text(encoding="utf-8"))
-    assert (entry["name"], entry["version"]) == (PROJECT["name"], contrapca.__version__)
-    assert entry["project_home"] == PROJECT["urls"]["Repository"]
+    needed = {"name", "description", "project_home", "documentation_home", "install", "license", "tags", "contact"}
+    assert needed <= entry.keys() <= needed | {
+        "tutorials_home", "primary_category", "language", "publications", "logo", "test_command", "category",
+    }  # fmt: skip
+    assert entry["name"] == PROJECT["name"]
+    assert (entry["license"], entry["category"]) == (PROJECT["license"], "ecosystem")
+    assert (entry["project_home"], entry["documentation_home"]) == (
+        PROJECT["urls"]["Repository"],
+        PROJECT["urls"]["Documentation"],
+    )
+    assert entry["primary_category"] == "scRNA-seq"
+    known = {"scRNA-seq", "bulk RNA-seq", "dimensionality reduction", "perturbation", "probabilistic modeling"}
+    assert set(entry["tags"]) <= known
+    assert entry["contact"] == [address()]
+    assert "::" in entry["install"]["conda"]

@@ -1,5 +1,5 @@
 """Results that are stored in an AnnData, as models and data frames."""
 
-from .anndata import loadings, model
+from .anndata import components, loadings, model
 
-__all__ = ["loadings", "model"]
+__all__ = ["components", "loadings", "model"]

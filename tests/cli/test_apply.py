@@ -10,6 +10,7 @@ from contrapca import (
     CPCA,
     PCPCA,
     PPCA,
+    BackgroundWhitener,
     ContraPCA,
     Moments,
     RatioPCA,
@@ -112,6 +113,7 @@ KINDS = {  # what is saved, and what `contrapca info` says of it
     "SparseCPCA": (lambda X, Y: SparseCPCA(1, sparsity=3, gamma=0.5).fit(X, background=Y), "SparseCPCA with 1"),
     "RatioPCA": (lambda X, Y: RatioPCA(1).fit(X, background=Y), "RatioPCA with 1 component"),
     "CLVM": (lambda X, Y: CLVM(1, 1).fit(X, background=Y), "CLVM with 1 component of 6 features, and 1 shared"),
+    "BackgroundWhitener": (lambda X, Y: BackgroundWhitener().fit(X, background=Y), "BackgroundWhitener of 6 features"),
     "path": (lambda X, Y: contrast_path(CPCA(1), X, background=Y, gammas=[0.0, 0.5]), "CPCA with 1 component of 6"),
     "moments": (lambda X, Y: Moments.from_rows(X), "Moments (mean and scatter matrix) of 40 rows, or rows of that"),
     "posterior": (
@@ -138,9 +140,17 @@ def test_info_of_every_kind_of_file(folder, run, pair, kind):
 
 def test_no_kind_of_file_is_left_out():
     shown = {"ContrastPath": "path", "ContrastPosterior": "posterior", "Moments": "moments"}
-    assert {shown[name] for name in _files.KINDS if name not in ("FittedModel", "Stream")} | set(_files.ESTIMATORS) == {
-        *KINDS
-    }
+    assert {shown[name] for name in _files.KINDS if name not in ("FittedModel", "FittedWhitener", "Stream")} | set(
+        _files.ESTIMATORS
+    ) == {*KINDS}
+
+
+def test_rows_are_whitened_by_a_saved_whitener(folder, run, pair):
+    model = BackgroundWhitener().fit(pair[0], background=pair[1])
+    model.save(folder / "whitener.npz")
+    assert "6 whitened features each" in run("transform", "whitener.npz", "cases.csv", "-o", "white.csv").out
+    written = np.loadtxt(folder / "white.csv", delimiter=",", skiprows=1, usecols=range(1, 7))
+    np.testing.assert_allclose(written, model.transform(pair[0]), rtol=1e-6, atol=1e-9)
 
 
 def test_info_of_a_checkpoint(folder, run, pair):

@@ -4,14 +4,18 @@ import csv
 import gzip
 import io
 import re
+import warnings
 import zipfile
 from pathlib import Path
 
 import numpy as np
 import pytest
 
+import contrapca
 from conftest import make_groups
 from contrapca.cli import _fit
+from contrapca.cli._inputs import request_of
+from contrapca.cli._parser import parse
 
 PAGE = Path(__file__).parents[2] / "docs" / "messy.md"
 ROW = re.compile(r"^\| (?P<kind>[^|]+) \| (?P<outcome>read|note|caution|refused) \| (?:`(?P<says>[^|]+)`)? *\|$", re.M)
@@ -256,6 +260,12 @@ KINDS = {
         **one_file(["case"] * 40 + ["control"] * 20 + ["Control"] * 10), "instead": GROUP
     },
     "other labels that differ in case": {"cases.csv": table(stage=["mild", "Mild"] * 20), "--labels": ["stage"]},
+    "a label with a letter missing": {
+        "cases.csv": table(stage=["mild", "sever"] + ["severe", "mild"] * 19), "--labels": ["stage"]
+    },
+    "a label that occurs once": {
+        "cases.csv": table(stage=["mild", "unknown"] + ["severe", "mild"] * 19), "--labels": ["stage"]
+    },
     "an empty group cell": {**one_file(["case"] * 39 + [""] + ["control"] * 30), "instead": GROUP},
     "a wrong name of the group": {**one_file(["case"] * 40 + ["healthy"] * 30), "instead": GROUP},
     "0 and 1 as groups": {**one_file([1] * 40 + [0] * 30), "instead": ["--group", "group", "--background", "0"]},
@@ -276,9 +286,17 @@ KINDS = {
     "cells of the cases sequenced half as deep": cells(np.log1p),
     "counts divided by totals, without logarithms": cells(np.asarray),
     "one row": {"cases.csv": table(X[:1])},
+    "constant cases": {"cases.csv": table([[1.5] * 6] * 40)},
+    "cases that are multiples of each other": {"cases.csv": table(np.outer(range(1, 41), range(1, 7)).tolist())},
+    "one column of numbers": both(lambda rows: [[row[0], "x" * (i % 3 + 1)] for i, row in enumerate(rows)],
+                                  ["gene0", "code"]),
     "no common column": {"cases.csv": table(names=list("abcdef"))},
     "a missing column": {"cases.csv": table([row[:5] for row in X], NAMES[:5])},
 }  # fmt: skip
+
+
+# A study is made of them, but no model.
+OF_COMMANDS = ("constant cases", "cases that are multiples of each other", "one column of numbers")
 
 
 def test_the_page_names_what_is_tested():
@@ -286,10 +304,8 @@ def test_the_page_names_what_is_tested():
     assert PROMISED.keys() == KINDS.keys()
 
 
-@pytest.mark.parametrize("kind", KINDS)
-def test_kind(tmp_path, monkeypatch, need, run, tree, kind):
-    need("polars")
-    monkeypatch.chdir(tmp_path)
+def arguments(kind, need):
+    """Write the files of one kind, and return what a command is given to read them."""
     given = {"cases.csv": table(), "controls.csv": table(Y)} | KINDS[kind]
     options = {name: given.pop(name) for name in list(given) if name.startswith("--")}
     background = given.pop("instead", ["--background", "controls.csv"])
@@ -301,8 +317,36 @@ def test_kind(tmp_path, monkeypatch, need, run, tree, kind):
             Path(name).mkdir()
         else:
             Path(name).write_bytes(content if isinstance(content, bytes) else content.encode())
+    return [first, *background, *(word for name, values in options.items() for word in (name, *values))]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_kind_in_python(tmp_path, monkeypatch, need, kind):
+    """`contrapca.read` says the same of it in its own words, called as the report shows."""
+    need("polars")
+    monkeypatch.chdir(tmp_path)
+    options = parse(["fit", *arguments(kind, need), "-o", "out"])
+    said, study = [], None
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        try:
+            study = eval(request_of(options).code(), {"contrapca": contrapca})
+        except ValueError as error:
+            said.append(str(error))
+    said += [str(warning.message) for warning in caught]
+    assert not [line for line in said if re.search(r"(?<![\w-])--[a-z]", line)]
+    outcome, _ = PROMISED[kind]
+    if outcome in ("read", "note"):
+        assert said == []
+    assert (study is None) == (outcome == "refused" and kind not in OF_COMMANDS)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_kind(tmp_path, monkeypatch, need, run, tree, kind):
+    need("polars")
+    monkeypatch.chdir(tmp_path)
+    given = arguments(kind, need)
     before = tree(tmp_path)
-    more = [word for name, values in options.items() for word in (name, *values)]
     # What the model itself shows has tests of its own.
     quick = []
     if kind != "tables swapped":  # which the verdict says
@@ -312,7 +356,7 @@ def test_kind(tmp_path, monkeypatch, need, run, tree, kind):
             lambda *_, origin, **__: {"cautions": [found.text("command") for found in origin.findings]},
         )
         quick = ["--no-test", "--gamma", "0.1"]
-    done = run("fit", first, *background, "--components", "1", "-o", "results", *quick, *more)
+    done = run("fit", *given, "--components", "1", "-o", "results", *quick)
     outcome, says = PROMISED[kind]
     assert "Traceback" not in done.err
     assert done.code == (2 if outcome == "refused" else 0), done.err

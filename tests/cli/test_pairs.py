@@ -113,7 +113,8 @@ def test_a_report(visits, run, need):
         (["--pairs", "nobody"], "--pairs: 'cases.csv' has no column 'nobody'"),
         (
             ["--pairs", "age"],
-            "no row in the background. Check the spelling of the labels, leave these rows out, or leave paired=True",
+            "are only among the cases, and a pair has rows in both groups. Spell them alike, leave these rows out, or "
+            "use --blocks age, which may be in one group only.",
         ),
         (["--pairs", "donor", "--blocks", "donor"], "--pairs and --blocks cannot be used together"),
         (["--covariates", "age,weight"], "--covariates: 'cases.csv' has no column 'weight'"),

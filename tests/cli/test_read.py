@@ -6,7 +6,7 @@ import scipy.sparse as sp
 
 import contrapca
 from contrapca import ContraPCA, read
-from contrapca.exceptions import GroupError, TableFileError, TableWarning
+from contrapca.exceptions import TableFileError, TableWarning
 from csvfiles import write_csv
 
 NAMES = [f"gene{j}" for j in range(6)]
@@ -106,7 +106,7 @@ def test_columns_say_what_is_known_of_the_samples(one_file, pair):
         ({"background": "well", "group": "stat"}, ValueError, r"group: .* has no column 'stat'. Did you mean 'state'"),
         ({"background": "well", "group": "state", "ignore": "gen0"}, ValueError, "ignore: no table has a column"),
         ({"background": "well", "group": "state", "weights": "sex"}, ValueError, "not numbers"),
-        ({"background": "well", "group": "state", "pairs": "sample"}, GroupError, "in one group only"),
+        ({"background": "well", "group": "state", "pairs": "sample"}, TableFileError, "in one group only"),
         ({"group": "state"}, ValueError, "background= is needed"),
         ({"blocks": "donor", "pairs": "donor"}, ValueError, "pairs= and blocks= cannot be used together"),
         ({"layer": "log"}, TableFileError, "^layer: "),

@@ -49,7 +49,7 @@ def test_the_code_on_the_page_runs_as_shown(folder, run, options):
     names = {}
     assert summary["code"]["command"] in html.unescape((folder / "page.html").read_text())
     exec(summary["code"]["python"], names)
-    assert (folder / "report.html").exists()
+    assert (folder / "report_again.html").exists()
     again = reporting.summarize(names["study"], names["model"], gammas=3)
     assert summary["data"]["features"] == 5
     assert again["components"] == summary["components"]

@@ -175,7 +175,7 @@ def test_report_begins_with_the_verdict(donors, run, need, tmp_path):
     expected = contrast_test(Study(X, background=Y, blocks=(x, y))).verdict()
     assert outcome.out.splitlines()[0] == expected
     page = (tmp_path / "page.html").read_text()
-    assert 0 < page.index(html.escape(expected)) < page.index("<h1>")
+    assert 0 < page.index(html.escape(expected)) < page.index('class="card"')
     assert "blocks='donor'" in html.unescape(page)
     summary = json.loads(run(*arguments, "--no-test", "--force", "--json").out)
     assert summary["verdict"] is None

@@ -336,3 +336,24 @@ def test_the_verdict_claims_nothing_where_the_test_does_not_reject():
         summary = summarize(Study(left, background=right), ContraPCA(1), gammas=2)
         assert ("as much in unseen cases" in summary["verdict"]) == found
         assert summary["verdict"].startswith("Nothing found") != found
+
+
+@pytest.mark.parametrize("kind", ["rows", "heavy tails", "blocks"])
+def test_p_values_are_those_of_the_intervals(kind):
+    """Below .025 exactly where the interval lies above 1."""
+    sides = set()
+    for seed in range(12):
+        rng = np.random.default_rng(seed)
+        left, right = rng.standard_t(4 if kind == "heavy tails" else 100, size=(2, 60, 5))
+        left[:, 0] *= 1 + 0.1 * seed
+        blocks = (np.arange(60) // 4, 100 + np.arange(60) // 4) if kind == "blocks" else None
+        found = held_out_contrast(ContraPCA(2), Study(left, background=right, blocks=blocks))
+        assert np.array_equal(found.p_values < 0.025, found.intervals[:, 0] > 1)
+        sides |= set((found.p_values < 0.025).tolist())
+    assert sides == {True, False}
+
+
+def test_p_values_of_many_rows_are_normal():
+    left, right = np.random.default_rng(0).standard_normal((2, 3000, 4))
+    found = held_out_contrast(PCPCA(2, gamma=0.5), left, background=right)
+    assert np.allclose(found.p_values, scipy.stats.norm.sf(found.log_ratios / found.standard_errors), rtol=0.01)

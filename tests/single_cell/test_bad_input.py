@@ -2,10 +2,14 @@
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
 
 from contrapca import get, pl, tl
-from contrapca.exceptions import ContrastWarning, GroupError, ModelFileError
+from contrapca.exceptions import ContrastWarning, GroupError, InfeasibleGammaError, ModelFileError, RankError
 from single_cell.conftest import PLAIN, dense, snapshot
+from single_cell.test_matrices import chunked
+
+pytestmark = pytest.mark.filterwarnings("ignore:The cases are all cells with")  # in "arm"
 
 GOOD = {"groupby": "arm", "background": "ctrl"}
 
@@ -88,7 +92,7 @@ BAD = [
     (NOTHING, {"mask_var": np.ones(39, dtype=bool)}, r"mask_var has type bool and shape \(39,\): a mask is"),
     (NOTHING, {"mask_var": np.arange(40)}, r"mask_var has type int64 and shape \(40,\)"),
     (word_mask, {"mask_var": "words"}, r"adata\.var\['words'\] has type object.* each of the 40 genes"),
-    (holes_in_mask, {"mask_var": "holes"}, r"adata\.var\['holes'\] has type object"),
+    (holes_in_mask, {"mask_var": "holes"}, r"adata\.var\['holes'\] has no value for 20 of the 40 genes.*fillna"),
     (NOTHING, {"blocks": "donors"}, r"blocks='donors' is not a column of adata\.obs"),
     (missing_donors, {"blocks": "whose"}, r"no label for 1 of \d+ rows"),
     (one_donor, {"blocks": "whose"}, r"The background has 1 block: .* needs at least"),
@@ -212,3 +216,75 @@ def test_components_that_are_not_there(unnamed, component):
 def test_groups_are_errors_of_groups(unnamed):
     with pytest.raises(GroupError):
         tl.contrapca(unnamed, **GOOD | {"background": "none"})
+
+
+# ---------------------------------------------------------------- in scanpy's manner
+
+
+def test_groups_may_be_positional_and_of_any_sequence(unnamed, need):
+    pandas = need("pandas")
+    tl.contrapca(unnamed, **PLAIN)
+    expected = unnamed.obsm["X_contrapca"]
+    rest = {name: value for name, value in PLAIN.items() if name not in ("groupby", "background")}
+    tl.contrapca(unnamed, "arm", "ctrl", **rest)
+    assert np.array_equal(unnamed.obsm["X_contrapca"], expected)
+    for background in (
+        pandas.Series(["ctrl"]),
+        pandas.Index(["ctrl"]),
+        {"background": pandas.Series(["ctrl"])},
+        {"ctrl"},
+    ):
+        tl.contrapca(unnamed, **rest, groupby="arm", background=background)
+        assert np.array_equal(unnamed.obsm["X_contrapca"], expected)
+
+
+def test_groups_may_be_days(unnamed, need):
+    pandas = need("pandas")
+    tl.contrapca(unnamed, **PLAIN)
+    expected = unnamed.obsm["X_contrapca"]
+    unnamed.obs["day"] = pandas.to_datetime(np.where(unnamed.obs["arm"] == "ctrl", "2024-01-01", "2024-02-01"))
+    for background in ("2024-01-01", pandas.Timestamp("2024-01-01"), np.datetime64("2024-01-01")):
+        tl.contrapca(unnamed, **PLAIN | {"groupby": "day", "background": background})
+        assert np.array_equal(unnamed.obsm["X_contrapca"], expected)
+        assert unnamed.uns["contrapca"]["params"]["background"] == "2024-01-01"
+    with pytest.raises(GroupError, match=r"which has .*'2024-01-01'.*Did you mean '2024-01-01'\?"):
+        tl.contrapca(unnamed, **PLAIN | {"groupby": "day", "background": "2024-01-02"})
+
+
+def test_no_background(unnamed):
+    with pytest.raises(GroupError, match=r"background=None names no controls.*which has .*'ctrl'"):
+        tl.contrapca(unnamed, **PLAIN | {"background": None})
+
+
+@pytest.mark.parametrize("kind", [np.asarray, sp.csr_matrix])
+def test_nothing_but_zeros(unnamed, kind):
+    unnamed.X = kind(np.zeros(unnamed.shape))
+    for tool in (tl.contrapca, tl.test):
+        with pytest.raises(GroupError, match="All values of the 40 genes that are used are 0"):
+            tool(unnamed, **GOOD)
+
+
+def test_errors_name_n_comps(unnamed):
+    few = unnamed[np.r_[:3, 117:120]].copy()
+    with pytest.raises(RankError, match=r"but n_comps=5 .*smaller n_comps"):
+        tl.contrapca(few, **GOOD | {"n_comps": 5})
+    with pytest.raises(InfeasibleGammaError, match="with n_comps=3"):
+        tl.pcpca(unnamed, **PLAIN, gamma=0.9999)
+
+
+def test_lack_of_memory_is_said_as_such(unnamed, need, monkeypatch):
+    need("dask")
+
+    def no_room(number):
+        raise MemoryError
+
+    unnamed.layers["lazy"] = chunked(dense(unnamed), [60, 60], need, no_room)
+    with pytest.raises(MemoryError, match="ran out of memory"):
+        tl.contrapca(unnamed, **PLAIN, layer="lazy")
+    monkeypatch.setattr("contrapca.anndata._cells.available_memory", lambda: 1e4)
+    with pytest.raises(MemoryError, match=r"Reading 40 genes of 120 cells takes about .* GB.*mask_var="):
+        tl.contrapca(unnamed, **PLAIN, layer="lazy")
+    unnamed.X = sp.csr_matrix(dense(unnamed))
+    tl.contrapca(unnamed, **PLAIN)
+    with pytest.raises(MemoryError, match=r"without gaps, as within= and regress_out= need them"):
+        tl.contrapca(unnamed, **PLAIN, within="cell_type")

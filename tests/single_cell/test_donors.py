@@ -11,6 +11,8 @@ from contrapca.datasets import make_cells
 from contrapca.exceptions import ContrastWarning
 from single_cell.conftest import CHOICE, PLAIN
 
+pytestmark = pytest.mark.filterwarnings("ignore:The cases are all cells with")  # in "arm"
+
 GOOD = {"groupby": "condition", "background": "ctrl"}
 
 
@@ -127,3 +129,12 @@ def test_many_genes_are_judged_in_their_strongest_directions(adata, monkeypatch)
     assert found["held_out_ratio"] == pytest.approx(whole["held_out_ratio"], rel=0.5)
     assert found["found_again"] == whole["found_again"]
     assert found["largest_share"] == pytest.approx(whole["largest_share"], rel=0.01)
+
+
+@pytest.mark.filterwarnings("error:The cases are all cells with")
+def test_case_groups_that_are_pooled(unnamed):
+    """A warning, unless they are named."""
+    with pytest.warns(ContrastWarning, match=r"all cells with 'treated', 'case' in adata\.obs\['arm'\].*foreground="):
+        tl.contrapca(unnamed, **PLAIN)
+    tl.contrapca(unnamed, **PLAIN, foreground=["case", "treated"])
+    tl.contrapca(unnamed, **PLAIN, foreground="case")

@@ -7,6 +7,8 @@ import contrapca
 from contrapca import get, tl
 from single_cell.conftest import CHOICE, PLAIN, by_hand, dense
 
+pytestmark = pytest.mark.filterwarnings("ignore:The cases are all cells with")  # in "arm"
+
 
 def same(left, right):
     """Compare nested dicts of arrays, frames, numbers and texts; texts may come back in other types of arrays."""

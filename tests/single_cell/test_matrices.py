@@ -1,5 +1,7 @@
 """Every kind of matrix that an AnnData can hold gives the results of a dense one, read once, with nothing filled in."""
 
+import tracemalloc
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -8,6 +10,8 @@ from contrapca import PCPCA, tl
 from contrapca.anndata import _cells
 from contrapca.data.rows._dask import DaskRows, row_chunks
 from single_cell.conftest import PLAIN, by_hand, dense
+
+pytestmark = pytest.mark.filterwarnings("ignore:The cases are all cells with")  # in "arm"
 
 IN_MEMORY = {
     "dense": np.asarray,
@@ -220,3 +224,60 @@ def test_the_full_counts(kind, data_folder, tmp_path, need):
     assert np.allclose(adata.varm["PCPCs"], model.loadings_, atol=1e-4)
     if kind == "backed":
         adata.file.close()
+
+
+# ---------------------------------------------------------------- memory
+
+
+@pytest.fixture(scope="module")
+def wide_file(need, tmp_path_factory):
+    """Files of 2000 cells x 3000 genes with 30 % of the values, CSR and CSC: 22 MB each in memory."""
+    anndata = need("anndata")
+    table = sp.random(2000, 3000, 0.3, format="csr", random_state=0)
+    adata = anndata.AnnData(table, obs={"arm": np.where(np.arange(2000) % 2, "case", "ctrl")})
+    adata.obs_names, adata.var_names = ([f"{kind}{k}" for k in range(n)] for kind, n in (("c", 2000), ("g", 3000)))
+    adata.var["few"] = np.arange(3000) % 30 == 0
+    folder = tmp_path_factory.mktemp("wide")
+    for kind in ("csr", "csc"):
+        adata.X = table.asformat(kind)
+        adata.write_h5ad(folder / f"{kind}.h5ad")
+    return folder, 12.0 * table.nnz
+
+
+def peak_of(call):
+    """Bytes that a call takes at its peak."""
+    tracemalloc.start()
+    try:
+        call()
+        return tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+
+
+@pytest.mark.parametrize("kind", ["csr", "csc"])
+def test_only_the_genes_that_are_used_are_in_memory(kind, wide_file, need, monkeypatch):
+    folder, whole = wide_file
+    monkeypatch.setattr("contrapca.data.rows._dask.READ_BYTES", 2**20)
+    backed = need("anndata").read_h5ad(folder / f"{kind}.h5ad", backed="r")
+    chosen = {"groupby": "arm", "background": "ctrl", "mask_var": "few"}
+    cells = _cells.choose(backed, **chosen)
+    assert cells.bytes_in_memory == pytest.approx(whole / 30, rel=0.01)
+    assert peak_of(cells.read) < whole / 4
+    table = cells.read()
+    assert peak_of(lambda: _cells.choose(backed, **chosen | {"mask_var": None}).read()) > whole  # the control
+    assert np.array_equal(table.toarray(), backed.to_memory().X[:, backed.var["few"].to_numpy()].toarray())
+    backed.file.close()
+
+
+def test_a_large_csr_file_is_never_whole_in_memory(wide_file, need, monkeypatch):
+    """Its values are counted: 30 % are no 10 %, and what would fit by a guess is reduced to moments."""
+    folder, whole = wide_file
+    monkeypatch.setattr("contrapca.data.rows._dask.READ_BYTES", 2**20)
+    monkeypatch.setattr(_cells, "KEEP_BYTES", 0.8 * whole)
+    backed = need("anndata").read_h5ad(folder / "csr.h5ad", backed="r")
+    assert _cells.choose(backed, groupby="arm", background="ctrl").is_large
+    assert not _cells.choose(backed, groupby="arm", background="ctrl", mask_var="few").is_large
+    csc = need("anndata").read_h5ad(folder / "csc.h5ad", backed="r")
+    assert not _cells.choose(csc, groupby="arm", background="ctrl").is_large
+    for file in (backed, csc):
+        file.file.close()

@@ -10,6 +10,8 @@ from contrapca.anndata import _cells
 from single_cell.conftest import PLAIN, by_hand
 from single_cell.test_matrices import chunked
 
+pytestmark = pytest.mark.filterwarnings("ignore:The cases are all cells with")  # in "arm"
+
 
 @pytest.mark.slow
 @settings(max_examples=12)

@@ -3,9 +3,11 @@
 import numpy as np
 import pytest
 
-from contrapca import pl, tl
+from contrapca import get, pl, tl
 from contrapca.plots import BACKGROUND_COLOUR
 from single_cell.conftest import CHOICE
+
+pytestmark = pytest.mark.filterwarnings("ignore:The cases are all cells with")  # in "arm"
 
 CASES, CONTROLS = "cases (foreground)", "controls (background)"
 
@@ -72,7 +74,7 @@ def test_embedding_colours_by_anything(results, ax, color):
 
 
 @pytest.mark.filterwarnings("ignore:Counts add up")
-def test_embedding_draws_no_cells_of_neither_group(made, ax, need):
+def test_cells_of_neither_group_have_a_colour_of_their_own(made, ax, need):
     adata = made.copy()
     tl.contrapca(adata, groupby="cell_type", background="T", foreground="B", blocks="donor", n_comps=2)
     pl.embedding(adata, ax=ax)
@@ -80,6 +82,8 @@ def test_embedding_draws_no_cells_of_neither_group(made, ax, need):
     shown = drawn(ax, need)
     assert len(shown[CASES][0]) == counts["B"]
     assert len(shown[CONTROLS][0]) == counts["T"]
+    assert len(shown["neither group"][0]) == counts["Mono"]
+    assert len({colour for _, colour in shown.values()}) == 3
 
 
 def test_embedding_shows_cells_without_a_value(results, ax, need):
@@ -107,27 +111,41 @@ def test_loadings_are_ranked(results, ax):
 
 
 def test_variance_of_unseen_cells(results, ax):
-    assert pl.variance(results, ax=ax) is ax
+    assert pl.held_out(results, ax=ax) is ax
     found = results.uns["contrapca"]
     lines, *points = ax.collections
     drawn = np.concatenate([np.asarray(part.get_offsets()) for part in points])
     assert np.allclose(sorted(drawn[:, 1]), sorted(found["held_out_ratio"]))
     assert np.allclose([segment[:, 1] for segment in lines.get_segments()], found["held_out_interval"])
     assert [label.get_text() for label in ax.get_xticklabels()] == ["1", "2", "3"]
-    kinds = {"found again": found["found_again"].any(), "not found again": not found["found_again"].all()}
+    real = get.components(results)["supported"]
+    kinds = {"supported": real.any(), "not supported": not real.all()}
     assert {text.get_text() for text in ax.get_legend().get_texts()} == {name for name, any_ in kinds.items() if any_}
     adata = results.copy()
-    adata.uns["contrapca"] = {name: value for name, value in found.items() if name != "held_out_ratio"}
+    adata.uns["contrapca"] = {name: value for name, value in found.items() if name != "held_out_interval"}
     with pytest.raises(ValueError, match="says nothing of unseen cells"):
-        pl.variance(adata, ax=ax)
+        pl.held_out(adata, ax=ax)
 
 
-def test_embedding_says_what_is_not_found_again(results, ax):
+@pytest.mark.parametrize("why", ["not found again", "interval", "test"])
+def test_what_is_not_supported_is_marked(results, need, why):
+    """A component that is not found again, or whose interval reaches 1; all of them where a test finds nothing."""
     adata = results.copy()
-    adata.uns["contrapca"] = adata.uns["contrapca"] | {"found_again": np.array([True, False, True])}
-    pl.embedding(adata, ax=ax)
-    assert ax.get_xlabel() == "contrapca1"
-    assert ax.get_ylabel() == "contrapca2 (not found again)"
+    changed = {"found_again": np.array([True, why != "not found again", True])}
+    changed["held_out_interval"] = np.array([[2.0, 4], [0.9 if why == "interval" else 1.1, 4], [2, 4]])
+    changed["test_n_components"] = 0 if why == "test" else 2
+    adata.uns["contrapca"] = adata.uns["contrapca"] | changed
+    real = [why != "test", False, why != "test"]
+    plt = need("matplotlib.pyplot")
+    drawn = [plt.subplots()[1] for _ in range(4)]
+    pl.embedding(adata, ax=drawn[0])
+    named = [drawn[0].get_xlabel(), drawn[0].get_ylabel()]
+    named += [pl.loadings(adata, component=k, ax=drawn[k]).get_xlabel() for k in (1, 2)]
+    assert ["(not supported)" in name for name in named] == [not real[0], not real[1]] * 2
+    cases, controls = pl.variance(adata, ax=drawn[3]).containers
+    assert [bar.get_alpha() == 1 for bar in cases] == [bar.get_alpha() == 1 for bar in controls] == real
+    assert np.allclose([bar.get_height() for bar in cases], adata.uns["contrapca"]["variance"])
+    plt.close("all")
 
 
 def test_gamma_path(results, ax, unnamed):
@@ -144,7 +162,8 @@ def test_gamma_path(results, ax, unnamed):
 def test_verdict(results, ax):
     assert pl.verdict(results, ax=ax) is ax
     found = results.uns["contrapca_test"]
-    assert ax.get_title() == found["verdict"]
+    assert found["verdict"].startswith(ax.get_title().replace("\n", " "))
+    assert "direction" in ax.get_title()
     points = np.concatenate([np.asarray(part.get_offsets()) for part in ax.collections])
     assert np.allclose(points[:, 1], np.maximum(found["p_values"], 1e-6))
     assert ax.get_yscale() == "log"
@@ -196,3 +215,70 @@ def test_gamma_path_refuses_other_genes(results, ax):
     adata.uns["contrapca"]["params"] = {**adata.uns["contrapca"]["params"], "mask_var": "highly_variable"}
     with pytest.raises(ValueError, match="genes are not those of"):
         pl.gamma_path(adata, ax=ax)
+
+
+# ---------------------------------------------------------------- as in scanpy
+
+
+def test_several_colours_are_panels(results, need, tmp_path):
+    axes = pl.embedding(results, color=["cell_type", "gene3"], components="1,3", save=tmp_path / "cells.png")
+    assert [ax.get_ylabel().split()[0] for ax in axes] == ["contrapca3"] * 2
+    assert axes[0].get_legend().get_title().get_text() == "cell_type"
+    assert (tmp_path / "cells.png").stat().st_size > 10_000
+    with pytest.raises(ValueError, match=r"color has 2 entries.*leave ax= out"):
+        pl.embedding(results, color=["cell_type", "gene3"], ax=axes[0])
+    need("matplotlib.pyplot").close("all")
+
+
+@pytest.mark.parametrize("components", ["1", "1,2,3", "a,b", (1, 1.5), (0, 1), 3])
+def test_components_that_are_no_pair(results, ax, components):
+    with pytest.raises(ValueError, match="must be two of the 3 components"):
+        pl.embedding(results, components=components, ax=ax)
+
+
+@pytest.mark.parametrize("kind", ["list", "dict", "map"])
+def test_palette(results, ax, need, kind):
+    names, three = list(results.obs["cell_type"].cat.categories), ["red", "lime", "blue"]
+    given = {"list": three, "dict": dict(zip(names, three, strict=True)), "map": "brg"}
+    pl.embedding(results, color="cell_type", palette=given[kind], ax=ax)
+    colours = [drawn(ax, need)[name][1] for name in names]
+    wanted = [need("matplotlib.colors").to_hex(own) for own in three]
+    assert colours == wanted if kind != "map" else len(set(colours)) == 3
+
+
+def test_genes_of_a_layer(results, ax):
+    adata = results.copy()
+    adata.layers["double"] = adata.X * 2.0
+    cases = (adata.obs["condition"] == "case").to_numpy()
+    values = adata[:, "gene3"].X.toarray().ravel()[cases]
+    for layer, wanted in ((None, values), ("double", 2 * values)):
+        ax.clear()
+        pl.embedding(adata, color="gene3", layer=layer, ax=ax)
+        on_scale = [part.get_array() for part in ax.collections if part.get_array() is not None]
+        assert np.allclose(on_scale[0], wanted)
+
+
+def test_genes_of_lazy_cells(results, ax, need, tmp_path):
+    experimental = need("anndata.experimental")
+    if not hasattr(experimental, "read_lazy"):
+        assert need("anndata").__version__.startswith("0.11")  # it is new in 0.12
+        return
+    results.write_h5ad(tmp_path / "cells.h5ad")
+    lazy = experimental.read_lazy(need("h5py").File(tmp_path / "cells.h5ad"))
+    pl.embedding(lazy, color="gene3", ax=ax)
+    cases = (results.obs["condition"] == "case").to_numpy()
+    on_scale = [part.get_array() for part in ax.collections if part.get_array() is not None]
+    assert np.allclose(on_scale[0], results[:, "gene3"].X.toarray().ravel()[cases])
+
+
+@pytest.mark.parametrize("name", ["embedding", "loadings", "held_out", "variance", "gamma_path", "verdict"])
+def test_every_plot_saves(results, ax, tmp_path, name):
+    getattr(pl, name)(results, ax=ax, save=tmp_path / f"{name}.pdf", **{"n_gammas": 3} if name == "gamma_path" else {})
+    assert (tmp_path / f"{name}.pdf").read_bytes().startswith(b"%PDF")
+
+
+def test_latents_that_are_gone(results, ax):
+    adata = results.copy()
+    del adata.obsm["X_contrapca"]
+    with pytest.raises(ValueError, match=r"adata\.obsm\['X_contrapca'\].*is gone"):
+        pl.embedding(adata, ax=ax)

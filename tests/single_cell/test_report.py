@@ -6,6 +6,8 @@ from contrapca import cli, reporting, tl
 from contrapca.exceptions import ContrastWarning
 from single_cell.conftest import CHOICE
 
+pytestmark = pytest.mark.filterwarnings("ignore:The cases are all cells with")  # in "arm"
+
 
 @pytest.fixture
 def folder(tmp_path, monkeypatch, need):

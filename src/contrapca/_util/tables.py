@@ -5,12 +5,16 @@ from __future__ import annotations
 import csv
 import html
 import io
+import re
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from .text import LEAST_P
+
 SHOWN_ROWS = 10
+SHARE = re.compile(r"(largest )?share\b")  # how the names of such columns begin
 
 
 class Table(dict[str, npt.NDArray[Any]]):
@@ -41,7 +45,7 @@ class Table(dict[str, npt.NDArray[Any]]):
 
     def _cells(self) -> tuple[list[list[str]], str]:
         """The shown rows as text, column by column with the name first, and what is said of the others."""
-        cells = [[name, *map(_format, column[:SHOWN_ROWS])] for name, column in self.items()]
+        cells = [[name, *(_format(name, value) for value in column[:SHOWN_ROWS])] for name, column in self.items()]
         hidden = self.n_rows - SHOWN_ROWS
         return cells, f"... {hidden} more row{'s' if hidden > 1 else ''}" if hidden > 0 else ""
 
@@ -60,8 +64,13 @@ class Table(dict[str, npt.NDArray[Any]]):
         return f"<table><thead><tr>{names}</tr></thead><tbody>{body}</tbody></table>{more and f'<p>{more}</p>'}"
 
 
-def _format(value: Any) -> str:
-    return f"{value:.4g}" if isinstance(value, float | np.floating) else str(value)
+def _format(name: str, value: Any) -> str:
+    """A cell as the report's page shows it: p-values in two digits, shares in percent, other numbers in four digits."""
+    if not isinstance(value, float | np.floating):
+        return str(value)
+    if name == "p":
+        return f"< {LEAST_P:g}" if value < LEAST_P else f"{value:.2g}"
+    return f"{value:.1%}" if SHARE.match(name) else f"{value:.4g}"
 
 
 class Display:

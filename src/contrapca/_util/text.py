@@ -13,6 +13,7 @@ from typing import Any, Literal, Protocol
 
 Words = Literal["python", "command"]
 MAX_LISTED = 5  # names in a sentence
+LEAST_P = 1e-6  # smaller p-values are reported as "p <": tails are not known that far out
 A_NUMBER = re.compile(r"[-+]?[0-9]*\.?[0-9]+(e[-+]?[0-9]{1,3})?", re.IGNORECASE)
 NUMBERS = re.compile(r"((?:(?<!\S)-)?[0-9]+)")  # in a name; a minus begins a word, else it is a hyphen, as in "T-1"
 NOT_IN_DOUBLE_QUOTES = re.compile(r'["$`!\n]|\\\\|\\$')  # what shells change there, also two backslashes, or one last

@@ -2,33 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import replace
 from operator import add
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from .._util.arrays import Array, Rows
 from .._util.checks import check_option
-from ..data import (
-    Groups,
-    study_of,
-    table_units,
-    tables_of,
-)
+from .._util.text import default_names, is_missing, joined, plural
+from ..data import Groups, tables_of, units_of
 from ..data.checks import are_counts
 from ..data.rows import DaskRows
-from ..estimators import ContrastSolver, latent_means, unfitted
-from ..exceptions import InfeasibleGammaError, RankError
+from ..estimators import ContrastSolver, SparseCPCA, latent_means, unfitted
+from ..exceptions import InfeasibleGammaError, RankError, warn
 from ..inference import GroupRows, HeldOutContrast, held_out_contrast, held_out_of, prepared
 from ..moments import spread_out
 from ._cells import Cells, background_argument, check_n_comps, choose
 from ._results import Keys, check_writable, fit_results, write
-from ._warnings import warn_of_counts, warn_of_depth, warn_of_donors, warn_of_values
+from ._warnings import warn_of_counts, warn_of_depth, warn_of_groups, warn_of_values
 
 DTYPES = ("float32", "float64")
-SETTINGS = ("gamma", "n_shared", "scale", "random_state")  # of an estimator, which are stored
+SETTINGS = ("gamma", "n_shared", "ridge", "sparsity", "scale", "solver", "random_state")  # stored of an estimator
 MOST_CELLS, MIN_CELLS = 5000, 10  # of each group that judge the components
 
 # More genes are judged in 100 directions, found by subspace iteration from at most 1000 cells of each group.
@@ -39,29 +37,40 @@ def run_fit(
     adata: Any,
     estimator: Any,
     choice: Mapping[str, Any],
-    varm: str,
+    keys: Keys,
     *,
     n_comps: Any,
-    key_added: str | None,
     copy: bool,
     dtype: Any,
 ) -> Any:
-    """Fit an estimator to the cells of `choice` (arguments of `choose`), and store the results.
-
-    `varm` is what scanpy would call the loadings; the other arguments are as users give them.
-    """
-    keys = Keys.of(type(estimator).__name__.lower(), varm, key_added)
+    """Fit an estimator to the cells of `choice` (arguments of `choose`), and store the results under some keys."""
     cells = choose(adata, **choice)
     check_n_comps(n_comps, len(cells.names))
     check_writable(adata, copy)
     check_option(str(np.dtype(dtype)), "dtype", DTYPES)
     asked = estimator.get_params(deep=False)
     settings = {"n_comps": n_comps} | {name: asked[name] for name in SETTINGS if name in asked}
-    warn_of_donors(adata.obs, cells)
+    warn_of_groups(adata.obs, cells)
     warn_of_depth(adata, cells)
-    model, latents, held_out = fitted(cells, estimator)
+    with in_own_words():
+        model, latents, held_out = fitted(cells, estimator)
     results = fit_results(cells, model, latents, keys, adata.n_vars, dtype, settings, held_out)
     return write(adata, results, copy=copy)
+
+
+@contextmanager
+def in_own_words() -> Iterator[None]:
+    """Name what users of `tl` gave, n_comps, in errors of estimators."""
+    try:
+        yield
+    except RankError as error:
+        if error.parameter != "n_components":
+            raise
+        raise RankError(error.size, error.group, "n_comps") from error
+    except InfeasibleGammaError as error:
+        if getattr(error, "parameter", "") != "n_components":
+            raise
+        raise type(error)(*error._arguments[:-1], "n_comps") from error  # type: ignore[arg-type,call-arg]
 
 
 def fitted(cells: Cells, estimator: Any) -> tuple[Any, Array, HeldOutContrast | None]:
@@ -77,38 +86,62 @@ def fitted(cells: Cells, estimator: Any) -> tuple[Any, Array, HeldOutContrast | 
         return model, latents, on_unseen_cells(cells, cells.lazy(), model)
     table = cells.read()
     warn_of_values(cells, table)
-    rows = cells.split(table)
+    study = cells.study(cells.split(table))
     if searches and cells.blocks is not None:  # by halves of the donors
-        estimator.set_params(gamma=held_out_contrast(estimator, cells.study(rows)).gamma)
-    model = estimator.fit(cells.study(rows))
-    return model, latents_of(model, table), on_unseen_cells(cells, table, model)
+        estimator.set_params(gamma=held_out_contrast(estimator, study).gamma)
+    model = estimator.fit(study)
+    table, known = adjusted(model, table, cells.covariates)
+    return model, latents_where(model, table, known), on_unseen_cells(cells, table, model)
 
 
-def on_unseen_cells(cells: Cells, table: Any, model: Any) -> HeldOutContrast | None:
+def adjusted(model: Any, table: Rows, covariates: Any) -> tuple[Rows, npt.NDArray[np.bool_]]:
+    """Cells without the effect of their covariates (nan if it is not known), and for which cells that is known."""
+    known, regression = np.ones(table.shape[0], dtype=bool), model.fit_.covariates
+    if regression is None:
+        return table, known
+    for column in regression.columns:
+        values = covariates[column.name].tolist()
+        here = [not is_missing(own) and (column.levels is None or str(own) in column.levels) for own in values]
+        known &= np.array(here)
+    if not known.all():
+        warn(
+            f"{plural(int(np.sum(~known)), 'cell')} took no part and have values of {joined(covariates.columns)} that "
+            "the fit does not know, so their latents are NaN: leave them out before sc.pp.neighbors and the like."
+        )
+    found = np.full(table.shape, np.nan, dtype=table.dtype)
+    found[known] = regression.adjusted(table[known], regression.design(covariates[known], None, int(known.sum())))
+    return found, known
+
+
+def on_unseen_cells(cells: Cells, table: Any, model: Any, most: int | None = MOST_CELLS) -> HeldOutContrast | None:
     """`held_out_contrast` of a fitted model with some of the cells, if both groups have enough and no value is missing.
 
-    More than 200 genes are judged in the 100 strongest directions of both groups together.
+    More than 200 genes are judged in the 100 strongest directions of both groups together. The effect of covariates has
+    been taken out of the table.
     """
-    chosen = cells.groups.map(lambda own: spread_out(own.size, MOST_CELLS))
+    chosen = cells.groups.map(lambda own: spread_out(own.size, most))
     if min(own.size for own in chosen) < MIN_CELLS:
         return None
-    some = cells.groups.map(lambda own, k: own[k], chosen)
+    some = cells.some(chosen)
+    places = some.groups
     if isinstance(table, DaskRows):
-        inside = np.isin(np.arange(table.shape[0]), np.concatenate(list(some)))
-        table, some = table[inside][:], some.map(lambda own: np.cumsum(inside)[own] - 1)
-    groups = some.map(lambda own: table[own])
-    if not all(np.isfinite(own.sum()) for own in groups):
+        inside = np.isin(np.arange(table.shape[0]), np.concatenate(list(places)))
+        table, places = table[inside][:], places.map(lambda own: np.cumsum(inside)[own] - 1)
+    rows = places.map(lambda own: table[own])
+    if not all(np.isfinite(own.sum()) for own in rows):
         return None
-    alike, rows = _in_strongest_directions(model, groups) if len(cells.names) > FEW_GENES else (model, groups)
+    latents = latents_of(model, rows.foreground)
+    alike = model
+    if len(cells.names) > FEW_GENES and not isinstance(model, SparseCPCA):
+        alike, rows = _in_strongest_directions(model, rows)
     alike = prepared(alike)
     if alike._holds_rows_out:
-        alike._with_strength(model.gamma_)
-    background = background_argument(rows)
-    tables = tables_of(study_of(rows.foreground, background, "held_out_contrast"), allow_missing=False)
-    blocks = None if cells.blocks is None else cells.blocks.map(lambda every, k: every[k], chosen)
-    unit_of = table_units(tables, blocks, least=2, what="holding rows out")
+        alike._with_strength(model.fit_.gamma)
+    study = replace(some, covariates=None, names=default_names(rows.foreground.shape[1])).study(rows)
     try:
-        return held_out_of(alike, tables, unit_of, shown=latents_of(model, groups.foreground))
+        tables = tables_of(study, allow_missing=False)
+        unit_of = units_of(study, tables, least=2, what="holding rows out")
+        return held_out_of(alike, tables, unit_of, shown=latents)
     except (InfeasibleGammaError, RankError):  # gamma or n_comps is too large for half of the cells
         return None
 
@@ -135,3 +168,12 @@ def latents_of(model: Any, table: Rows) -> Array:
     fit = model.fit_
     rows, missing = fit.scaling.foreground.check(table, allow_missing=fit.maps_missing)
     return latent_means(fit, rows, missing)
+
+
+def latents_where(model: Any, table: Rows, known: npt.NDArray[np.bool_]) -> Array:
+    """The same of some of the cells; nan for the others."""
+    if known.all():
+        return latents_of(model, table)
+    latents = np.full((table.shape[0], model.fit_.n_shown), np.nan, dtype=table.dtype)
+    latents[known] = latents_of(model, table[known])
+    return latents

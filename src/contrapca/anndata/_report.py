@@ -6,6 +6,7 @@ import os
 from typing import Any
 
 import numpy as np
+from sklearn.base import clone
 
 from ..estimators import ContraPCA
 from ..inference import at_equal_depth, contrast_test
@@ -13,7 +14,7 @@ from ..reporting import Report, check_libraries, write_report
 from ._cells import choose, column
 from ._get import model as stored_model
 from ._results import stored_choice
-from ._warnings import matched, warn_of_donors
+from ._warnings import matched, warn_of_groups
 
 SEED, MOST = 0, 10  # the same tables give the same page; dimensions tested, or as many as are shown
 
@@ -74,7 +75,9 @@ def report(
         model, chosen = stored_model(adata, key), stored_choice(adata, key)
         chosen["blocks"] = blocks or chosen["blocks"]
     cells = choose(adata, **chosen)
-    warn_of_donors(adata.obs, cells)
+    if cells.weights is not None or cells.covariates is not None:  # a report shows every row once, and fits to these
+        cells, model = cells.alike(SEED), clone(model)
+    warn_of_groups(adata.obs, cells)
     rows = cells.split(cells.read())
     own = None if labels is None else column(adata.obs, labels, "labels", "adata.obs")
     study = cells.study(

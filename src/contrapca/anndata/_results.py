@@ -7,10 +7,10 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from .._util.arrays import Array
 from .._util.checks import check_count
-from .._util.optional import require
 from .._util.text import did_you_mean, listed
 from ..estimators import ContrastSolver, packed
 from ..inference import HeldOutContrast
@@ -99,9 +99,7 @@ def fit_results(
     if isinstance(model, ContrastSolver) and model._contrasts:
         summary |= {"gamma": float(fit.gamma), "gamma_max": np.nan if fit.limit is None else float(fit.limit)}
     if held_out is not None:
-        summary |= {"held_out_ratio": held_out.ratios, "held_out_interval": held_out.intervals}
-        summary |= {"agreement": held_out.agreement, "largest_share": held_out.largest_share}
-        summary["found_again"] = held_out.found_again
+        summary |= evidence(held_out)
     loadings = fit.loadings.astype(dtype)
     varm: dict[str, Array | None] = {keys.varm: None}
     if not cells.of_genes:
@@ -115,6 +113,29 @@ def fit_results(
     return Results({keys.uns: summary}, {keys.obsm: latents.astype(dtype)}, varm)
 
 
+def evidence(held_out: HeldOutContrast) -> dict[str, Any]:
+    """What unseen cells say of each component, as `uns` holds it."""
+    return {
+        "held_out_ratio": held_out.ratios,
+        "held_out_interval": held_out.intervals,
+        "held_out_p": held_out.p_values,
+        "agreement": held_out.agreement,
+        "found_again": held_out.found_again,
+        "largest_share": held_out.largest_share,
+    }
+
+
+def supported(entry: Mapping[str, Any]) -> npt.NDArray[np.bool_] | None:
+    """Which components unseen cells vary more along and other halves find again, shape (k,); None if nothing is known.
+
+    None of them is if a test of the same cells has found nothing.
+    """
+    if "held_out_interval" not in entry:
+        return None
+    found = np.asarray(entry["found_again"], dtype=bool) & (np.asarray(entry["held_out_interval"])[:, 0] > 1)
+    return found & (int(entry.get("test_n_components", 1)) > 0)
+
+
 def plain(params: Mapping[str, Any]) -> dict[str, Any]:
     """Settings as h5ad and zarr files can hold them: None is left out, lists become arrays, also inside dicts."""
     kept: dict[str, Any] = {}
@@ -124,11 +145,6 @@ def plain(params: Mapping[str, Any]) -> dict[str, Any]:
         elif value is not None:
             kept[str(name)] = np.array(list(value)) if isinstance(value, list | tuple | set) else value
     return kept
-
-
-def frame(columns: Mapping[str, Any]) -> Any:
-    """A pandas data frame, which `uns` and files can hold."""
-    return require("pandas", extra="anndata").DataFrame(dict(columns))
 
 
 def stored(adata: Any, key: str, *, what: str = MODEL, by: str = "tl.contrapca") -> dict[str, Any]:
@@ -149,7 +165,18 @@ def check_component(component: Any, n_components: int) -> None:
 
 def stored_choice(adata: Any, key: str) -> dict[str, Any]:
     """The arguments of `choose` that are stored with results."""
-    names = ("groupby", "background", "foreground", "layer", "obsm", "mask_var", "blocks")
+    names = (
+        "groupby",
+        "background",
+        "foreground",
+        "layer",
+        "obsm",
+        "mask_var",
+        "blocks",
+        "pairs",
+        "regress_out",
+        "within",
+    )
     params = {name: stored(adata, key)["params"].get(name) for name in names}
     mask = params.pop("mask_var")
     found = {name: _read_value(value) for name, value in params.items()}

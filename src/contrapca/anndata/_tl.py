@@ -2,30 +2,26 @@
 
 from __future__ import annotations
 
-import numbers
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
-from .._util.arrays import Rows
+from .._util.arrays import is_sparse
 from .._util.checks import check_option
-from ..data import DEPTHS, Groups
-from ..estimators import CLVM, CPCA, PCPCA, ContraPCA
-from ..inference import at_equal_depth, contrast_test
-from ..inference import compare as compare_tables
-from ._cells import Cells, check_n_comps, choose, column
-from ._fit import run_fit
-from ._results import Results, check_key, check_writable, frame, plain, write
-from ._warnings import matched, warn_of_depth, warn_of_donors, warn_of_values
-
-TEST, COMPARISON = "contrapca_test", "contrapca_compare"  # keys of uns
+from ..data import genes_of
+from ..estimators import CLVM, CPCA, PCPCA, ContraPCA, RatioPCA, SparseCPCA
+from ._cells import choice_of, covariates_of, loaded, stored_seed
+from ._fit import DTYPES, adjusted, latents_where, run_fit
+from ._get import model as stored_model
+from ._results import Keys, Results, check_key, check_writable, stored, stored_choice, write
 
 
 def contrapca(
     adata: Any,
-    *,
     groupby: str,
     background: Any,
+    *,
     foreground: Any = None,
     n_comps: int = 10,
     gamma: float | str = "auto",
@@ -34,6 +30,10 @@ def contrapca(
     obsm: str | None = None,
     mask_var: Any = "auto",
     blocks: str | None = None,
+    pairs: str | None = None,
+    regress_out: str | Sequence[str] | None = None,
+    within: str | None = None,
+    solver: str = "auto",
     key_added: str | None = None,
     copy: bool = False,
     dtype: Any = "float32",
@@ -74,6 +74,20 @@ def contrapca(
     blocks : str, optional
         Column of `obs` with the donor (patient, animal, batch, plate) of each cell. The ratios on unseen cells are then
         on cells of unseen donors.
+    pairs : str, optional
+        The same, in place of `blocks`, if every donor has cells in both groups, such as before and after treatment.
+    regress_out : str or list of str, optional
+        Columns of `obs`, numbers or categories, whose linear effect on each gene is taken out (`contrapca.Study`).
+        Sparse values are filled in for it.
+    within : str, optional
+        Column of `obs` with the type of each cell. Cells are then compared with cells of their type: differences
+        between types are taken out, as by `regress_out`, and in each group a type counts as much as in the group where
+        its share is smallest, so that another composition alone does not look like a contrast. Cells of types that one
+        group lacks do not take part. Differences between types have one effect in both groups: if types shift by
+        different amounts and cases are far fewer than controls, part of that remains, which `contrapca.tl.by_group`,
+        with each type by itself, does not have.
+    solver : str, default "auto"
+        The eigensolver, as for `contrapca.ContraPCA`.
     key_added : str, optional
         The key of all results, in place of the names below.
     copy : bool, default False
@@ -97,8 +111,9 @@ def contrapca(
           limit (nan if not computed); what unseen cells (with `blocks`, of unseen donors) say of each component, as
           `contrapca.held_out_contrast` finds it with at most 5000 cells of each group and, with more than 200 genes, in
           the 100 strongest directions of all: `held_out_ratio` (n_comps,),
-          `held_out_interval` (n_comps, 2), `agreement`, `found_again` and `largest_share`, shape (n_comps,); and
-          `model`, the arrays of the saved model, which `contrapca.get.model` reads.
+          `held_out_interval` (n_comps, 2), `held_out_p`, `agreement`, `found_again` and `largest_share`, shape
+          (n_comps,), which `contrapca.get.components` returns as a table; and `model`, the arrays of the saved model,
+          which `contrapca.get.model` reads.
 
     Examples
     --------
@@ -108,16 +123,17 @@ def contrapca(
     >>> adata.obsm["X_contrapca"].shape
     (600, 2)
     """
-    model = ContraPCA(n_comps, gamma=gamma, scale=scale, random_state=_seed(random_state))
-    choice = _choice(groupby, background, foreground, layer, obsm, mask_var, blocks)
-    return run_fit(adata, model, choice, "ContraPCs", n_comps=n_comps, key_added=key_added, copy=copy, dtype=dtype)
+    model = ContraPCA(n_comps, gamma=gamma, scale=scale, solver=solver, random_state=stored_seed(random_state))
+    choice = choice_of(groupby, background, foreground, layer, obsm, mask_var, blocks, pairs, regress_out, within)
+    keys = Keys.of("contrapca", "ContraPCs", key_added)
+    return run_fit(adata, model, choice, keys, n_comps=n_comps, copy=copy, dtype=dtype)
 
 
 def pcpca(
     adata: Any,
-    *,
     groupby: str,
     background: Any,
+    *,
     foreground: Any = None,
     n_comps: int = 10,
     gamma: float | str = "auto",
@@ -126,6 +142,10 @@ def pcpca(
     obsm: str | None = None,
     mask_var: Any = "auto",
     blocks: str | None = None,
+    pairs: str | None = None,
+    regress_out: str | Sequence[str] | None = None,
+    within: str | None = None,
+    solver: str = "auto",
     key_added: str | None = None,
     copy: bool = False,
     dtype: Any = "float32",
@@ -135,8 +155,8 @@ def pcpca(
 
     Parameters
     ----------
-    adata, groupby, background, foreground, n_comps, scale, layer, obsm, mask_var, blocks, key_added, copy, dtype, \
-random_state
+    adata, groupby, background, foreground, n_comps, scale, layer, obsm, mask_var, blocks, pairs, regress_out, within, \
+solver, key_added, copy, dtype, random_state
         As for `contrapca.tl.contrapca`.
     gamma : float or "auto", default "auto"
         Strength of the contrast, below 1, as for `contrapca.PCPCA`.
@@ -146,16 +166,17 @@ random_state
     AnnData or None
         As for `contrapca.tl.contrapca`, with the keys `obsm["X_pcpca"]`, `varm["PCPCs"]` and `uns["pcpca"]`.
     """
-    model = PCPCA(n_comps, gamma=gamma, scale=scale, random_state=_seed(random_state))
-    choice = _choice(groupby, background, foreground, layer, obsm, mask_var, blocks)
-    return run_fit(adata, model, choice, "PCPCs", n_comps=n_comps, key_added=key_added, copy=copy, dtype=dtype)
+    model = PCPCA(n_comps, gamma=gamma, scale=scale, solver=solver, random_state=stored_seed(random_state))
+    choice = choice_of(groupby, background, foreground, layer, obsm, mask_var, blocks, pairs, regress_out, within)
+    keys = Keys.of("pcpca", "PCPCs", key_added)
+    return run_fit(adata, model, choice, keys, n_comps=n_comps, copy=copy, dtype=dtype)
 
 
 def cpca(
     adata: Any,
-    *,
     groupby: str,
     background: Any,
+    *,
     foreground: Any = None,
     n_comps: int = 10,
     gamma: float | str = "auto",
@@ -164,6 +185,10 @@ def cpca(
     obsm: str | None = None,
     mask_var: Any = "auto",
     blocks: str | None = None,
+    pairs: str | None = None,
+    regress_out: str | Sequence[str] | None = None,
+    within: str | None = None,
+    solver: str = "auto",
     key_added: str | None = None,
     copy: bool = False,
     dtype: Any = "float32",
@@ -172,7 +197,8 @@ def cpca(
 
     Parameters
     ----------
-    adata, groupby, background, foreground, n_comps, scale, layer, obsm, mask_var, key_added, copy, dtype
+    adata, groupby, background, foreground, n_comps, scale, layer, obsm, mask_var, pairs, regress_out, within, solver, \
+key_added, copy, dtype
         As for `contrapca.tl.contrapca`.
     gamma : float or "auto", default "auto"
         Strength of the contrast, 0 or more; elsewhere called alpha. "auto" takes the gamma whose contrast is most
@@ -185,16 +211,17 @@ def cpca(
     AnnData or None
         As for `contrapca.tl.contrapca`, with the keys `obsm["X_cpca"]`, `varm["CPCs"]` and `uns["cpca"]`.
     """
-    model = CPCA(n_comps, gamma=gamma, scale=scale)
-    choice = _choice(groupby, background, foreground, layer, obsm, mask_var, blocks)
-    return run_fit(adata, model, choice, "CPCs", n_comps=n_comps, key_added=key_added, copy=copy, dtype=dtype)
+    model = CPCA(n_comps, gamma=gamma, scale=scale, solver=solver)
+    choice = choice_of(groupby, background, foreground, layer, obsm, mask_var, blocks, pairs, regress_out, within)
+    keys = Keys.of("cpca", "CPCs", key_added)
+    return run_fit(adata, model, choice, keys, n_comps=n_comps, copy=copy, dtype=dtype)
 
 
 def clvm(
     adata: Any,
-    *,
     groupby: str,
     background: Any,
+    *,
     foreground: Any = None,
     n_comps: int = 10,
     n_shared: int | str = "auto",
@@ -203,6 +230,9 @@ def clvm(
     obsm: str | None = None,
     mask_var: Any = "auto",
     blocks: str | None = None,
+    pairs: str | None = None,
+    regress_out: str | Sequence[str] | None = None,
+    within: str | None = None,
     key_added: str | None = None,
     copy: bool = False,
     dtype: Any = "float32",
@@ -211,7 +241,8 @@ def clvm(
 
     Parameters
     ----------
-    adata, groupby, background, foreground, scale, layer, obsm, mask_var, blocks, key_added, copy, dtype
+    adata, groupby, background, foreground, scale, layer, obsm, mask_var, blocks, pairs, regress_out, within, \
+key_added, copy, dtype
         As for `contrapca.tl.contrapca`. At most 8000 genes.
     n_comps : int, default 10
         Number of dimensions that only the cases have.
@@ -225,170 +256,155 @@ def clvm(
         gamma.
     """
     model = CLVM(n_shared, n_comps, scale=scale)
-    choice = _choice(groupby, background, foreground, layer, obsm, mask_var, blocks)
-    return run_fit(adata, model, choice, "CLVs", n_comps=n_comps, key_added=key_added, copy=copy, dtype=dtype)
+    choice = choice_of(groupby, background, foreground, layer, obsm, mask_var, blocks, pairs, regress_out, within)
+    keys = Keys.of("clvm", "CLVs", key_added)
+    return run_fit(adata, model, choice, keys, n_comps=n_comps, copy=copy, dtype=dtype)
 
 
-def test(
+def ratiopca(
     adata: Any,
-    *,
     groupby: str,
     background: Any,
+    *,
     foreground: Any = None,
-    max_comps: int = 10,
-    level: float = 0.05,
+    n_comps: int = 10,
+    ridge: float | str = "auto",
     scale: str | None = None,
     layer: str | None = None,
     obsm: str | None = None,
     mask_var: Any = "auto",
     blocks: str | None = None,
-    depth: str = "warn",
+    pairs: str | None = None,
+    regress_out: str | Sequence[str] | None = None,
+    within: str | None = None,
+    solver: str = "auto",
     key_added: str | None = None,
     copy: bool = False,
-    random_state: int | None = 0,
+    dtype: Any = "float32",
 ) -> Any:
-    """Test whether the cases vary more than the controls in any direction, and in how many (`contrast_test`).
-
-    It compares how cells vary about the mean of their group. So it does not see a shift of the mean alone, a gene that
-    is higher in all cases by the same amount: tests of differential expression do. And what it finds need not be new:
-    another mixture of the same cell types, such as more of a rare one, also varies more. Compare the proportions of
-    cell types, or test within each of them.
-
-    Values may be missing (NaN) in dense tables, at any rates; `remarks` then has the rates of both groups.
+    """Directions in which the cases' variance is the largest multiple of the controls' (`RatioPCA`).
 
     Parameters
     ----------
-    adata, groupby, background, foreground, scale, layer, obsm, mask_var, copy
-        As for `contrapca.tl.contrapca`, with one background.
-    max_comps : int, default 10
-        Maximum number of dimensions to test.
-    level : float, default 0.05
-    blocks : str, optional
-        Column of `obs` with the donor of each cell. Whole donors are then compared; without it, p-values are far too
-        small if several cells come from each donor.
-    depth : {"warn", "match", "ignore"}, default "warn"
-        What to do if cells of one group were sequenced less deeply, which alone makes the test reject: warn, or first
-        thin the counts of both groups to equal depth (`contrapca.match_depth`). Totals over all genes are
-        `obs["total_counts"]`, `obs["n_counts"]` or `obs["nCount_RNA"]`, or the sums of the counts in `raw`, in
-        `layers["counts"]` or in the matrix that is used. That matrix holds counts or log-normalised values.
-    key_added : str, optional
-        The key of `uns` in place of "contrapca_test".
-    random_state : int or None, default 0
-        Random seed for the splits.
+    adata, groupby, background, foreground, n_comps, scale, layer, obsm, mask_var, blocks, pairs, regress_out, within, \
+solver, key_added, copy, dtype
+        As for `contrapca.tl.contrapca`.
+    ridge : float or "auto", default "auto"
+        Added to the variances of the controls, as for `contrapca.RatioPCA`.
 
     Returns
     -------
     AnnData or None
-        A copy with the results if `copy` is true; otherwise `adata.uns["contrapca_test"]` has `params`, `verdict` (a
-        sentence), `remarks` (further sentences, usually none), `n_components` (dimensions found), `p_values` and
-        `statistics`, `noise_ratio`, `level`, `units` (what was compared: cells or donors).
+        As for `contrapca.tl.contrapca`, with the keys `obsm["X_ratiopca"]`, `varm["RatioPCs"]` and `uns["ratiopca"]`;
+        there is no gamma.
     """
-    key = TEST if key_added is None else check_key(key_added)
-    check_option(depth, "depth", DEPTHS)
-    choice = _choice(groupby, background, foreground, layer, obsm, mask_var, blocks)
-    cells, rows = _tables(adata, choice, copy, depth=depth)
-    if depth == "match":
-        cells, rows = matched(adata, cells, rows, _seed(random_state))
-    found = contrast_test(
-        cells.study(rows),
-        max_components=max_comps,
-        level=level,
-        scale=scale,
-        depth="ignore",
-        random_state=_seed(random_state),
-    )
-    found = at_equal_depth(found) if depth == "match" else found
-    given = {"max_comps": max_comps, "scale": scale, "depth": depth, "random_state": random_state}
-    summary = {
-        "params": plain(cells.params | given),
-        "verdict": found.verdict(),
-        "remarks": np.array(found.remarks(), dtype=np.str_),
-        "n_components": found.n_components,
-        "p_values": found.p_values,
-        "statistics": found.statistics,
-        "noise_ratio": found.noise_ratio,
-        "level": found.level,
-        "units": found.units,
-    }
-    return write(adata, Results({key: summary}), copy=copy)
+    model = RatioPCA(n_comps, ridge=ridge, scale=scale, solver=solver)
+    choice = choice_of(groupby, background, foreground, layer, obsm, mask_var, blocks, pairs, regress_out, within)
+    keys = Keys.of("ratiopca", "RatioPCs", key_added)
+    return run_fit(adata, model, choice, keys, n_comps=n_comps, copy=copy, dtype=dtype)
 
 
-def compare(
+def sparse_cpca(
     adata: Any,
-    *,
     groupby: str,
     background: Any,
+    *,
     foreground: Any = None,
-    n_comps: int = 2,
-    labels: str | None = None,
+    n_comps: int = 10,
+    n_genes: int | str = 10,
+    gamma: float | str = "auto",
+    scale: str | None = None,
     layer: str | None = None,
     obsm: str | None = None,
     mask_var: Any = "auto",
     blocks: str | None = None,
+    pairs: str | None = None,
+    regress_out: str | Sequence[str] | None = None,
+    within: str | None = None,
+    solver: str = "auto",
     key_added: str | None = None,
     copy: bool = False,
-    random_state: int | None = 0,
+    dtype: Any = "float32",
 ) -> Any:
-    """Compare all methods in halves of the cells, unscaled and scaled (`contrapca.compare`).
+    """Contrastive PCA whose components have few genes each (`SparseCPCA`).
 
     Parameters
     ----------
-    adata, groupby, background, foreground, layer, obsm, mask_var, copy
-        As for `contrapca.tl.contrapca`, with one background.
-    n_comps : int, default 2
-    labels : str, optional
-        Column of `obs` with known classes of the cases, whose silhouette is added to the table.
-    blocks : str, optional
-        Column of `obs` with the donor of each cell. Whole donors are then held out.
-    key_added : str, optional
-        The key of `uns` in place of "contrapca_compare".
-    random_state : int or None, default 0
-        Random seed for the folds.
+    adata, groupby, background, foreground, n_comps, scale, layer, obsm, mask_var, blocks, pairs, regress_out, within, \
+solver, key_added, copy, dtype
+        As for `contrapca.tl.contrapca`.
+    n_genes : int or "auto", default 10
+        Genes of each component, as `sparsity` of `contrapca.SparseCPCA`.
+    gamma : float or "auto", default "auto"
+        As for `contrapca.tl.cpca`. It takes minutes for thousands of genes; a number takes seconds.
 
     Returns
     -------
     AnnData or None
-        A copy with the results if `copy` is true; otherwise `adata.uns["contrapca_compare"]` has `params`,
-        `recommendation` (sentences) and `table` (a data frame with one row per method and scaling, the best first).
+        As for `contrapca.tl.contrapca`, with the keys `obsm["X_sparse_cpca"]`, `varm["SparseCPCs"]` and
+        `uns["sparse_cpca"]`.
     """
-    key = COMPARISON if key_added is None else check_key(key_added)
-    choice = _choice(groupby, background, foreground, layer, obsm, mask_var, blocks)
-    cells, rows = _tables(adata, choice, copy, labels=labels)
-    check_n_comps(n_comps, len(cells.names))
-    classes = None if labels is None else np.asarray(adata.obs[labels])[cells.groups.foreground]
-    found = compare_tables(cells.study(rows, labels=classes), n_components=n_comps, random_state=_seed(random_state))
-    params = plain(cells.params | {"n_comps": n_comps, "labels": labels, "random_state": random_state})
-    summary = {"params": params, "recommendation": found.recommendation, "table": frame(found.table())}
-    return write(adata, Results({key: summary}), copy=copy)
+    model = SparseCPCA(n_comps, sparsity=n_genes, gamma=gamma, scale=scale, solver=solver)
+    choice = choice_of(groupby, background, foreground, layer, obsm, mask_var, blocks, pairs, regress_out, within)
+    keys = Keys.of("sparse_cpca", "SparseCPCs", key_added)
+    return run_fit(adata, model, choice, keys, n_comps=n_comps, copy=copy, dtype=dtype)
 
 
-def _choice(
-    groupby: Any, background: Any, foreground: Any, layer: Any, obsm: Any, mask_var: Any, blocks: Any
-) -> dict[str, Any]:
-    """The arguments of `choose`."""
-    groups = {"groupby": groupby, "background": background, "foreground": foreground, "blocks": blocks}
-    return groups | {"layer": layer, "obsm": obsm, "mask_var": mask_var}
+def project(
+    adata: Any,
+    reference: Any,
+    key: str = "contrapca",
+    *,
+    layer: str | None = None,
+    key_added: str | None = None,
+    copy: bool = False,
+    dtype: Any = "float32",
+) -> Any:
+    """Latents of new cells along the components of a reference: its fitted model, applied to other cells.
 
+    Parameters
+    ----------
+    adata : AnnData
+        The new cells. They have the genes of the fit, by name, in any order and among others, normalised alike, and
+        the columns of `obs` that the fit took out (`regress_out`, `within`).
+    reference : AnnData
+        With the results of a function of `contrapca.tl`.
+    key : str, default "contrapca"
+        Key of `reference.uns`.
+    layer : str, optional
+        The layer to use; by default that of the fit.
+    key_added : str, optional
+        The key of `obsm`; by default that of the reference.
+    copy, dtype
+        As for `contrapca.tl.contrapca`.
 
-def _tables(
-    adata: Any, choice: dict[str, Any], copy: bool, labels: str | None = None, depth: str = "warn"
-) -> tuple[Cells, Groups[Rows]]:
-    """The chosen cells, and the rows of both groups in memory."""
-    cells = choose(adata, **choice)
-    if labels is not None:
-        column(adata.obs, labels, "labels", "adata.obs")
+    Returns
+    -------
+    AnnData or None
+        A copy with the results if `copy` is true; otherwise `adata.obsm["X_contrapca"]` has the latents, measured from
+        the mean of the reference's cases. Batches that differ from the reference are not corrected for.
+
+    Examples
+    --------
+    >>> import contrapca
+    >>> adata, new = (contrapca.datasets.make_cells(random_state=seed) for seed in (0, 1))
+    >>> contrapca.tl.contrapca(adata, groupby="condition", background="ctrl", blocks="donor", n_comps=2)
+    >>> contrapca.tl.project(new[:, ::-1].copy(), adata, copy=True).obsm["X_contrapca"].shape
+    (600, 2)
+    """
+    model, entry, choice = stored_model(reference, key), stored(reference, key), stored_choice(reference, key)
     check_writable(adata, copy)
-    warn_of_donors(adata.obs, cells)
-    table = cells.read()
-    if depth != "match":  # which takes logarithms
-        warn_of_values(cells, table)
-    if depth == "warn":
-        warn_of_depth(adata, cells)
-    return cells, cells.split(table)
-
-
-def _seed(random_state: Any) -> int | None:
-    """A random seed that can be stored."""
-    if random_state is None or (isinstance(random_state, numbers.Integral) and not isinstance(random_state, bool)):
-        return None if random_state is None else int(random_state)
-    raise TypeError(f"random_state={random_state!r} must be a whole number or None: it is stored with the results.")
+    check_option(str(np.dtype(dtype)), "dtype", DTYPES)
+    if choice["obsm"] is not None:
+        raise ValueError(
+            f"{key!r} was fitted to obsm[{choice['obsm']!r}], not to genes: project the new cells into that embedding, "
+            "and use get.model(reference).transform on it."
+        )
+    table = loaded(genes_of(adata, model.fit_.scaling.foreground.labels, layer or choice["layer"]))
+    covariates = covariates_of(adata.obs, choice["regress_out"] or [], choice["within"])
+    if covariates is not None and is_sparse(table):
+        table = table.toarray()
+    table, known = adjusted(model, table, covariates)
+    latents = latents_where(model, table, known).astype(dtype)
+    place = str(entry["embedding"]) if key_added is None else check_key(key_added)
+    return write(adata, Results({}, {place: latents}), copy=copy)

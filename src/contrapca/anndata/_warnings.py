@@ -10,6 +10,7 @@ import numpy as np
 
 from .._util.arrays import Array, Rows, in_memory
 from .._util.optional import require
+from .._util.text import listed
 from ..data import (
     SOURCES_OF_CELLS,
     Groups,
@@ -23,7 +24,7 @@ from ..data import (
 )
 from ..data.checks import are_counts, depth_finding
 from ..exceptions import TableWarning, warn
-from ._cells import Cells, background_argument, is_lazy
+from ._cells import Cells, background_argument, group_values, is_lazy
 
 TOTALS = ("total_counts", "n_counts", "nCount_RNA")  # columns of obs, as scanpy and Seurat name them
 MAX_ROWS = 1000  # of each group, for the warning
@@ -50,7 +51,20 @@ def warn_of_counts() -> None:
     )
 
 
-def warn_of_donors(obs: Any, cells: Cells) -> None:
+def warn_of_groups(obs: Any, cells: Cells) -> None:
+    """Warn of case groups that are pooled without being asked for, and of donors that are not used."""
+    groupby = cells.params["groupby"]
+    labels = list(dict.fromkeys(group_values(obs, groupby)[cells.groups.foreground].tolist()))
+    if cells.params["foreground"] is None and len(labels) > 1:
+        warn(
+            f"The cases are all cells with {listed(labels)} in adata.obs[{groupby!r}], about one mean, so a difference "
+            "between the means of these groups looks like a contrast: name one with foreground=, or all of them in a "
+            "list if that is meant."
+        )
+    _warn_of_donors(obs, cells)
+
+
+def _warn_of_donors(obs: Any, cells: Cells) -> None:
     """Warn if a column of `obs` looks like donors or batches, and there are no blocks."""
     if cells.blocks is not None:
         return

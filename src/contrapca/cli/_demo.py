@@ -52,7 +52,9 @@ def demo(options: Namespace, console: Console) -> None:
         for ax, (name, model) in zip(panels, models.items(), strict=True):
             plots.latent_scatter(model, X, background=Y, labels=subgroups, ellipses=False, ax=ax)
             ax.set_title(f"{name}, gamma = {model.gamma_:.2f}")
-        panels[0].get_legend().remove()  # the other panel has the same
+            ax.get_legend().remove()
+        figure.get_layout_engine().set(wspace=0.06)
+        plots.legend_of_figure(figure, panels[0])
         figure.savefig(places["before_after.png"], dpi=300)
         summary = write_report(
             study,

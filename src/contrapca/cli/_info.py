@@ -6,6 +6,7 @@ from argparse import Namespace
 
 from .._files import load
 from .._util.text import default_names, listed, plural
+from ..estimators import BackgroundWhitener
 from ..inference import ContrastPath, ContrastPosterior
 from ..moments import Moments
 from ._console import Console
@@ -24,6 +25,12 @@ def info(options: Namespace, console: Console) -> None:
         lines = [str(found), "", str(diagnostics)]
         summary = {"kind": found.kind, "method": found.method, "chains": chains, "draws": draws, "n_features": D}
         summary |= {"n_components": d, "diagnostics": records(diagnostics)}
+    elif isinstance(found, BackgroundWhitener):
+        summary = {"n_features": found.n_features_in_, "ridge": found.ridge_, "shrinkage": found.shrinkage_}
+        lines = [
+            f"BackgroundWhitener of {plural(found.n_features_in_, 'feature')}, with a ridge of {found.ridge_:.3g} "
+            f"(shrinkage {found.shrinkage_:.3g})"
+        ]
     elif isinstance(found, Moments):
         names = list(found.names or default_names(found.mean.size))
         summary = {"weight": found.weight, "n_features": len(names), "features": names}

@@ -6,11 +6,17 @@ import dataclasses
 from argparse import Namespace
 from typing import Any
 
+import numpy as np
+
+from .._util.arrays import is_sparse
 from .._util.text import plural
 from ..exceptions import TableFileError
 from ..reading import Inputs, Request
 from ..reading import read_inputs as read_request
 from ._console import caution
+
+MOST_CELLS = 200_000  # of a table whose rank is counted beforehand
+ROUNDING = 1e-12  # of the size of a feature
 
 
 def request_of(options: Namespace) -> Request:
@@ -31,14 +37,41 @@ def read_inputs(
     inputs = read_request(
         request_of(options), lambda finding: caution(finding.text("command")), features=features, silent=silent
     )
-    width, unused = inputs.study.tables.n_features, [name for name in inputs.ignored if name]
-    if features is None and options.components is not None and width <= options.components:
-        raise TableFileError(
-            f"{inputs.sources[0]!r} has {plural(width, 'usable numeric column')}"
-            + (f" (not used: {', '.join(unused)})" if unused else "")
-            + f": --components {options.components} needs more."
-        )
+    if features is None:
+        needs_noise = options.command != "test" and getattr(options, "method", None) != "cpca"
+        _check_enough(inputs, options.components, needs_noise=needs_noise)
     return inputs
+
+
+def _check_enough(inputs: Inputs, components: int | None, *, needs_noise: bool) -> None:
+    """Refuse tables with too few features for the components, or with cases that vary in too few directions."""
+    rows, source = inputs.study.rows.foreground, inputs.sources[0]
+    n, width = rows.shape
+    unused = [name for name in inputs.ignored if name]
+    not_used = f" (not used: {', '.join(unused)})" if unused else ""
+    if width == 1:
+        raise TableFileError(
+            f"{source!r} has one usable numeric column, {inputs.columns[0]!r}{not_used}: at least 2 features are "
+            "needed. To compare the spread of one feature in two groups, Levene's test (scipy.stats.levene) is enough."
+        )
+    if components is not None and width <= components:
+        raise TableFileError(
+            f"{source!r} has {plural(width, 'usable numeric column')}{not_used}: --components {components} needs more."
+        )
+    if is_sparse(rows) or rows.size > MOST_CELLS or not np.isfinite(rows).all():
+        return
+    centred = rows - rows.mean(axis=0)
+    varies = np.abs(centred).max(axis=0) > ROUNDING * np.abs(rows).max(axis=0)
+    # In units of their own: features of different sizes are not rounding errors of each other.
+    rank = int(np.linalg.matrix_rank(centred[:, varies] / centred[:, varies].std(axis=0))) if varies.any() else 0
+    if rank == 0:
+        raise TableFileError(f"No feature of {source!r} varies: the {n} cases are all the same.")
+    if components is not None and needs_noise and rank <= components:
+        raise TableFileError(
+            f"The {n} cases of {source!r} vary in {plural(rank, 'direction')} only (beyond rounding), and --components "
+            f"{components} needs more than {components}: use {'fewer --components, ' if rank > 1 else ''}more rows, or "
+            "features that are not copies of each other."
+        )
 
 
 def described(inputs: Inputs) -> list[str]:

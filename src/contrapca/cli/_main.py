@@ -16,6 +16,7 @@ from typing import Any
 from .._util.text import format_gamma, plural
 from ..exceptions import (
     InfeasibleGammaError,
+    MissingExtraError,
     RankError,
     SingularGroupError,
     SolverError,
@@ -85,6 +86,9 @@ def _sentence(error: BaseException, method: str | None) -> str:
     match error:
         case TableFileError():
             return _one_line(error.text("command"))
+        case MissingExtraError() if "contrapca[tables]" in str(error):  # which the next command would not be enough for
+            more = ', or with all that reports and figures need, too: pip install "contrapca[report]"'
+            return f"{_one_line(error)}{more}."
         case RankError():
             d = error.size
             return (

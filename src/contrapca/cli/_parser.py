@@ -380,6 +380,10 @@ def parse(given: Sequence[str]) -> argparse.Namespace:
         if not first.startswith("-") and getattr(options, "background", "") is None:
             line = as_command(["contrapca", options.command, str(options.cases), "--background", first])
             commands[options.command].error(f"the controls need --background: {line} ...")
+        elsewhere = [name for name, other in COMMANDS.items() if any(first in each.flags for each in other.options)]
+        if first.startswith("-") and elsewhere:
+            others = " and ".join(elsewhere)
+            commands[options.command].error(f"{options.command} has no {first}, which belongs to {others}")
         hint = did_you_mean(first, names) if first.startswith("-") else ""
         commands[options.command].error(f"unrecognized arguments: {' '.join(unknown)}{hint and f'.{hint}'}")
     options.shell = as_command(["contrapca", *given])

@@ -8,7 +8,7 @@ from typing import Any
 
 from .._files import load
 from ..data import Groups, Scaling
-from ..estimators import ContrastSolver
+from ..estimators import CPCA, PCPCA, PPCA, ContrastSolver, SparseCPCA
 from ..inference import ContrastPath, bootstrap, posterior
 from ..reading import Inputs
 from ..reporting import RESULTS, Origin, check_libraries, write_report
@@ -93,9 +93,12 @@ def _saved_model(options: Namespace) -> Any:
             f"--model {file!r} was fitted with covariates: leave --model out, and give --covariates, so that a model "
             "of what is left is fitted here."
         )
-    if uncertainty != "none" and not getattr(
-        model, {"bootstrap": "_resampled", "posterior": "_sampled"}[uncertainty], False
-    ):
+    takes = {  # those of `bootstrap` and `posterior`
+        "none": True,
+        "bootstrap": isinstance(model, ContrastSolver) and not isinstance(model, SparseCPCA),
+        "posterior": isinstance(model, PPCA | PCPCA | CPCA),
+    }
+    if not takes[uncertainty]:
         raise ValueError(
             f"--uncertainty {uncertainty} cannot be used with --model {file!r}: there is no {uncertainty} of a {kind}. "
             "Leave it out."

@@ -5,8 +5,9 @@ from __future__ import annotations
 from argparse import Namespace
 from dataclasses import asdict, replace
 
+from .._util.text import plural
 from ..data.checks import shows_replicates
-from ..inference import contrast_test
+from ..inference import MIN_UNITS, contrast_test
 from ._console import Console
 from ._inputs import cautions_of, described, input_facts, read_inputs
 from ._models import scale_of
@@ -18,8 +19,16 @@ MOST = 10  # dimensions tested by default
 def test(options: Namespace, console: Console) -> None:
     """Test the tables; print the verdict, then the p-values."""
     inputs = read_inputs(options)
+    study = inputs.study
+    kind = "row" if study.blocks is None else "pair" if study.paired else "block"
+    units = study.counts if study.blocks is None else study.blocks.map(lambda own: len(set(own)))
+    for group, source, count in zip(("cases", "controls"), (inputs.sources * 2)[:2], units, strict=True):
+        if count < MIN_UNITS:
+            raise ValueError(
+                f"{source!r} has {plural(count, kind)} of {group}: the test needs at least {MIN_UNITS} in each group."
+            )
     found = contrast_test(
-        inputs.study,
+        study,
         max_components=options.components or MOST,
         scale=scale_of(options),
         depth="match" if options.depth == "match" else "ignore",  # reading the tables has warned already

@@ -105,7 +105,7 @@ def top_eigenpairs(
     if contrast.is_dense:
         if iterate and is_iterated(contrast, d):
             with contextlib.suppress(Unconverged):
-                return _lanczos(contrast, d, start, TIGHT, max_restarts=int(RESTARTS_PER_ORDER * contrast.size))
+                return _lanczos(contrast, d, start, TIGHT)
         return _direct(contrast, d)
     try:
         return _lanczos(contrast, d, start, tol)
@@ -128,7 +128,7 @@ def top_eigenvalues(contrast: Contrast, d: int) -> Array:
         return top_eigenpairs(contrast, d, tol=LOOSE).values
     if is_iterated(contrast, d):
         with contextlib.suppress(Unconverged):
-            return _lanczos(contrast, d, None, LOOSE, max_restarts=int(RESTARTS_PER_ORDER * contrast.size)).values
+            return _lanczos(contrast, d, None, LOOSE).values
     matrix = contrast.dense()
     if on_device(matrix):
         return host(namespace(matrix).linalg.eigvalsh(matrix)[-d:])[::-1]
@@ -185,27 +185,26 @@ class Unconverged(Exception):
     """Raised when the result of an iterative solver cannot be used."""
 
 
-def _lanczos(contrast: Contrast, d: int, start: Array | None, tol: float, max_restarts: int = MAX_RESTARTS) -> Spectrum:
+def _lanczos(contrast: Contrast, d: int, start: Array | None, tol: float) -> Spectrum:
     """Implicitly restarted Lanczos (ARPACK), with a check of residuals and a search for missed eigenvalues.
 
     Vectors have entries for features that vary only, unless an eigenvalue that the others add, 0, is among the largest.
     """
     if contrast.is_dense:
-        return _lanczos_inside(contrast, d, start, tol, max_restarts, np.arange(contrast.size))
+        return _lanczos_inside(contrast, d, start, tol, np.arange(contrast.size))
     varying = np.flatnonzero(np.any([group.scatter.diagonal() for _, group in contrast.terms], axis=0))
     if d < varying.size < WORTHWHILE * contrast.size:
-        found = _lanczos_inside(contrast, d, start, tol, max_restarts, varying)
+        found = _lanczos_inside(contrast, d, start, tol, varying)
         if found.values[-1] > contrast.rounding:
             return found
-    return _lanczos_inside(contrast, d, start, tol, max_restarts, np.arange(contrast.size))
+    return _lanczos_inside(contrast, d, start, tol, np.arange(contrast.size))
 
 
-def _lanczos_inside(
-    contrast: Contrast, d: int, start: Array | None, tol: float, max_restarts: int, inside: Indices
-) -> Spectrum:
+def _lanczos_inside(contrast: Contrast, d: int, start: Array | None, tol: float, inside: Indices) -> Spectrum:
     """The same for vectors with entries `inside` only; all others are 0."""
     D, size = contrast.size, inside.size
     matrix = contrast.dense() if contrast.is_dense else None
+    max_restarts = MAX_RESTARTS if matrix is None else int(RESTARTS_PER_ORDER * D)
     products = 0
     # A fixed start makes results reproducible.
     noise, other = np.random.default_rng(0).standard_normal((2, D))

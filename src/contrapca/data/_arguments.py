@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import sys
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+import scipy.sparse
 
-from .._util.arrays import is_sparse, on_device, put
+from .._util.arrays import is_sparse, library_of, on_device, put
 from .._util.text import did_you_mean, listed, plural
 from ..exceptions import GroupError
 from ._blocks import Indices
@@ -128,6 +130,27 @@ def take(values: Any, rows: Indices) -> Any:
     return values[put(rows, values, "int64") if on_device(values) else rows]
 
 
+def stacked(parts: Sequence[Any]) -> Any:
+    """Tables of the same columns as one, or what stands beside them: lists, arrays, Series, dicts of arrays."""
+    first = parts[0]
+    if isinstance(first, dict) and not is_sparse(first):
+        return {name: stacked([own[name] for own in parts]) for name in first}
+    if isinstance(first, list):
+        return [value for own in parts for value in own]
+    library = library_of(type(first))
+    if library == "pandas":
+        return sys.modules["pandas"].concat(parts)
+    if library == "polars":
+        return sys.modules["polars"].concat(parts)
+    if library == "pyarrow":
+        return sys.modules["pyarrow"].concat_tables(parts)
+    if is_sparse(first):
+        return scipy.sparse.vstack(parts, format="csr")
+    if on_device(first) or library == "dask":
+        raise GroupError("Conditions are stacked in memory: pass their tables as NumPy arrays or data frames.")
+    return np.concatenate([np.asarray(own) for own in parts])
+
+
 def matrix_of(
     adata: Any, layer: str | None, obsm: str | None, mask_var: Any
 ) -> tuple[Any, npt.NDArray[np.bool_] | None, list[str]]:
@@ -172,6 +195,29 @@ def matrix_of(
         raise GroupError(f"{what} is False for all {mask.size} genes: nothing is left to analyse.")
     mask = mask.astype(bool)
     return matrix, mask, [name for name, used in zip(names, mask, strict=True) if used]
+
+
+def is_anndata(value: Any) -> bool:
+    """Whether a value is an AnnData, without importing anndata."""
+    return any(kind.__module__.startswith("anndata.") and kind.__name__ == "AnnData" for kind in type(value).__mro__)
+
+
+def genes_of(adata: Any, names: Sequence[str], layer: str | None = None) -> Any:
+    """The columns of an AnnData with the names of a fit's features, in the fit's order, shape (n_obs, D)."""
+    places = {name: k for k, name in enumerate(map(str, adata.var_names))}
+    if missing := [name for name in names if name not in places]:
+        raise GroupError(
+            f"{len(missing)} of the {len(names)} genes of the fit are not in adata.var_names ({listed(missing, 5)}), "
+            f"which has {plural(len(places), 'gene')}. Fit the model to genes that both have, or rename these."
+        )
+    if len(places) < adata.n_vars:
+        raise GroupError("Names of adata.var_names occur more than once: call adata.var_names_make_unique() first.")
+    matrix = matrix_of(adata, layer, None, None)[0]
+    columns = np.array([places[name] for name in names])
+    if np.array_equal(columns, np.arange(adata.n_vars)) and not adata.isbacked:
+        return matrix
+    order = np.argsort(columns)  # files read ascending columns only
+    return matrix[:, columns[order]][:, np.argsort(order)]
 
 
 def checked_features(features: Sequence[str], table: Any) -> list[str]:

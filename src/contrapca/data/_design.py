@@ -6,7 +6,7 @@ a background (F48). A design says how much each row counts, and which mean it is
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,9 +14,10 @@ import numpy as np
 import numpy.typing as npt
 
 from .._util.arrays import Array
-from .._util.text import is_missing, listed, plural
+from .._util.text import as_list, is_missing, listed, plural
 from ..exceptions import GroupError
 from ._groups import Groups
+from ._labels import group_rows
 
 Indices = npt.NDArray[np.intp]
 LEAST_ROWS = 3  # of a condition or a cell: fewer have no variance to speak of
@@ -62,10 +63,46 @@ class Design:
     name: str
     values: Groups[Array] | None = None
 
+    def __str__(self) -> str:
+        counts = self.counts
+        sizes = [f"{cell} {count}" for cell, count in zip(self.cells, counts, strict=True)]
+        if self.kind == "conditions":
+            return f"{plural(len(sizes) - 1, 'condition')} ({', '.join(sizes[:-1])}) + {counts[-1]} background samples"
+        if self.kind == "interaction":
+            return f"{self.name} ({'; '.join(sizes)}) samples"
+        assert self.values is not None
+        every = np.concatenate(list(self.values))
+        inside = "" if self.strata is None else f" within {len(np.unique(np.concatenate(list(self.strata))))} strata"
+        return f"{sum(counts)} samples at {np.unique(every).size} values of {self.name!r}{inside}"
+
+    @property
+    def subject(self) -> str:
+        """What it is a study of, in words."""
+        if self.kind == "conditions":
+            return f"several conditions ({listed(self.cells[:-1], 3)})"
+        return f"an interaction ({self.name})" if self.kind == "interaction" else f"a dose ({self.name})"
+
     @property
     def counts(self) -> list[int]:
         """Rows of each cell."""
         return [int(count) for count in np.bincount(np.concatenate(list(self.cell_of)), minlength=len(self.cells))]
+
+    @property
+    def sections(self) -> Groups[Indices]:
+        """Which rows are about one mean: those of a cell, or the others of a stratum, in each group."""
+        if self.kind != "dose" or (self.strata is None and len(self.cells) == 2):
+            return self.cell_of
+        counts = np.array(self.counts)
+        strata = self.cell_of.map(np.zeros_like) if self.strata is None else self.strata
+        groups = self.cell_of.like([0, 1])
+
+        def of_group(cell: Indices, stratum: Indices, group: int) -> Indices:
+            rest = len(self.cells) + 2 * stratum + group
+            few = np.bincount(rest[counts[cell] < OWN_MEAN], minlength=rest.max() + 1)[rest] < LEAST_ROWS + 1
+            beside = len(self.cells) + 2 * int(max(own.max() for own in strata) + 1) + group
+            return np.where(counts[cell] >= OWN_MEAN, cell, np.where(few, beside, rest))
+
+        return self.cell_of.map(of_group, strata, groups)
 
     @property
     def cell_names(self) -> Groups[npt.NDArray[Any]]:
@@ -97,15 +134,12 @@ def conditions(cell_of: Groups[Any], cells: Sequence[str], name: str = "conditio
                 "background, and may not be empty or 'foreground'."
             )
     codes = cell_of.map(lambda own: np.asarray(own, dtype=np.intp))
-    every = np.concatenate(list(codes))
-    counts = np.bincount(every, minlength=len(cells))
-    if few := [f"{own} has {count}" for own, count in zip(cells, counts, strict=True) if count < LEAST_ROWS]:
+    few = _small_cells(codes, (*names, controls))
+    if few:
         raise GroupError(
-            f"Each condition needs at least {LEAST_ROWS} rows, but {', '.join(few)}: leave such conditions out."
+            f"Each condition and the background need at least {LEAST_ROWS} rows, but {few}: leave such conditions out."
         )
-    weights = codes.map(lambda own: _effective(1.0 / counts[own]))
-    columns = _about_means(every, np.ones(every.size, dtype=bool), codes, weights)
-    return Design("conditions", (*names, controls), codes, weights, columns, None, None, name)
+    return _of_cells("conditions", (*names, controls), codes, name)
 
 
 def interaction(
@@ -146,18 +180,34 @@ def interaction(
     a, b = flags
     code = 2 * ~a + 1 * ~b  # 0: both at their case, 1: the first, 2: the second, 3: neither
     cells = tuple(f"{one}, {other}" for one in levels[0] for other in levels[1])
-    counts = np.bincount(code, minlength=4)
-    if few := [f"{cell!r} has {count}" for cell, count in zip(cells, counts, strict=True) if count < LEAST_ROWS]:
-        raise GroupError(
-            f"Each of the four cells of {' x '.join(names)} needs at least {LEAST_ROWS} rows, but {', '.join(few)}. "
-            "Without it, nothing says what both factors would do together; compare two groups instead."
-        )
     rows = Groups.of(np.flatnonzero((code == 0) | (code == 3)), np.flatnonzero((code == 1) | (code == 2)))
-    cell_of = rows.map(lambda own: code[own])
-    weights = cell_of.map(lambda own: _effective(1.0 / counts[own]))
+    return rows, _of_four_cells(rows.map(lambda own: code[own]), cells, " x ".join(names))
+
+
+def _of_four_cells(cell_of: Groups[Indices], cells: tuple[str, ...], name: str) -> Design:
+    if few := _small_cells(cell_of, cells):
+        raise GroupError(
+            f"Each of the four cells of {name} needs at least {LEAST_ROWS} rows, but {few}. Without it, nothing says "
+            "what both factors would do together; compare two groups instead."
+        )
+    return _of_cells("interaction", cells, cell_of, name)
+
+
+def _small_cells(cell_of: Groups[Indices], cells: Sequence[str]) -> str:
+    """Which cells have too few rows, for messages."""
+    counts = np.bincount(np.concatenate(list(cell_of)), minlength=len(cells)).tolist()
+    return ", ".join(
+        f"{cell!r} has {count or 'none'}" for cell, count in zip(cells, counts, strict=True) if count < LEAST_ROWS
+    )
+
+
+def _of_cells(kind: str, cells: tuple[str, ...], cell_of: Groups[Indices], name: str) -> Design:
+    """Every cell of a group counts alike, whatever its number of rows, and has a mean of its own."""
     stacked = np.concatenate(list(cell_of))
+    counts = np.bincount(stacked, minlength=len(cells))
+    weights = cell_of.map(lambda own: _effective(1.0 / counts[own]))
     columns = _about_means(stacked, np.ones(stacked.size, dtype=bool), cell_of, weights)
-    return rows, Design("interaction", cells, cell_of, weights, columns, None, None, " x ".join(names))
+    return Design(kind, cells, cell_of, weights, columns, None, None, name)
 
 
 def doses(z: Any, strata: Any = None, name: str = "dose") -> tuple[Groups[Indices], Design]:
@@ -210,8 +260,7 @@ def doses(z: Any, strata: Any = None, name: str = "dose") -> tuple[Groups[Indice
     cells = tuple(
         (f"{stratum_names[int(s)]}, " if strata is not None else "") + f"{value:g}" for s, value in cell_values
     )
-    sizes = rows.map(len)
-    edge = sizes.foreground
+    edge = rows.foreground.size
     cell_of = rows.like([cell[:edge], cell[edge:]])
     weights = rows.map(lambda at: _effective(np.abs(scores[at])))
     own_mean = np.bincount(cell)[cell] >= OWN_MEAN
@@ -239,6 +288,116 @@ def check_doses_in_blocks(design: Design, blocks: Groups[list[Any]] | None) -> N
             f"Each block has one dose of {design.name!r}, and each dose one block: whether rows differ by dose or by "
             "block cannot be told. At least two blocks of each dose are needed."
         )
+
+
+# ---------------------------------------------------------------------- from columns that users name
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What a user says of columns: two groups, several conditions, two factors, or a dose."""
+
+    groupby: str | None = None
+    background: Any = None
+    foreground: Any = None
+    conditions: bool = False
+    interaction: Any = None
+    case: Any = None
+    dose: str | None = None
+    strata: str | None = None
+
+    def __post_init__(self) -> None:
+        """Raise unless one design is asked, with what it needs."""
+        given = {"groupby": self.groupby, "interaction": self.interaction, "dose": self.dose}
+        if len(asked := [name for name, own in given.items() if own is not None]) != 1:
+            raise GroupError(
+                "Pass one of groupby= (two groups, or several conditions and a background), interaction= (two factors) "
+                f"and dose= (a number); got {listed(asked) if asked else 'none of them'}."
+            )
+        beside = {
+            "groupby": ("background", "foreground", "conditions"),
+            "interaction": ("case",),
+            "dose": ("strata",),
+        }
+        for design, arguments in beside.items():
+            for name in arguments:
+                if design not in asked and getattr(self, name) not in (None, False):
+                    raise GroupError(f"{name}= goes with {design}=, but {asked[0]}= was given: leave one of them out.")
+        if self.interaction is not None and not (
+            isinstance(self.interaction, tuple | list)
+            and len(self.interaction) == 2
+            and all(isinstance(name, str) for name in self.interaction)
+            and self.interaction[0] != self.interaction[1]
+        ):
+            raise GroupError(
+                f'interaction={self.interaction!r} must name two different columns, such as ("genotype", "drug").'
+            )
+
+    @property
+    def columns(self) -> dict[str, str]:
+        """The columns that are named, and by which argument."""
+        if self.groupby is not None:
+            return {self.groupby: "groupby"}
+        if self.interaction is not None:
+            return dict.fromkeys(self.interaction, "interaction")
+        named = {self.dose: "dose"} | ({} if self.strata is None else {self.strata: "strata"})
+        return {str(name): argument for name, argument in named.items()}
+
+    def rows(self, column: Callable[[str], Any], where: Callable[[str], str]) -> tuple[Groups[Indices], Design | None]:
+        """The rows of both groups, and the design, if there are more than two groups.
+
+        Parameters
+        ----------
+        column : callable
+            From the name of a column to its values.
+        where : callable
+            From the name of a column to what it is called, for messages.
+        """
+        if self.interaction is not None:
+            first, second = self.interaction
+            return interaction(column(first), column(second), self.case, (first, second))
+        if self.dose is not None:
+            return doses(column(self.dose), None if self.strata is None else column(self.strata), self.dose)
+        assert self.groupby is not None
+        values = np.asarray(column(self.groupby))
+        named = isinstance(self.foreground, Mapping)
+        every = [value for own in self.foreground.values() for value in as_list(own)] if named else self.foreground
+        rows = group_rows(values, self.background, every, where(self.groupby))
+        if not (named or self.conditions):
+            return rows, None
+        if len(rows) > 2:
+            raise GroupError(
+                "Several conditions share one background, but there are several: pass a list of values as background=."
+            )
+        own = values[rows.foreground].tolist()
+        labels = {str(name): as_list(given) for name, given in self.foreground.items()} if named else {}
+        if not named:
+            labels = {str(value): [value] for value in (list(dict.fromkeys(own)) if every is None else as_list(every))}
+        names = list(labels)
+        of_value = {value: k for k, of_name in enumerate(labels.values()) for value in of_name}
+        codes = np.array([of_value[value] for value in own], dtype=np.intp)
+        cell_of = rows.like([codes, np.full(len(rows["background"]), len(names))])
+        return rows, conditions(cell_of, [*names, "background"], self.groupby)
+
+
+def some_of(design: Design, chosen: Groups[Indices]) -> tuple[Groups[Indices], Design]:
+    """The design of some rows: which of these, stacked, are in either group, and how they count.
+
+    Ranks of doses are others among fewer rows, so rows may change groups. A condition without rows is left out.
+    """
+    sizes = chosen.map(len)
+    same = chosen.like([np.arange(sizes.foreground), np.arange(sum(sizes))[sizes.foreground :]])
+    cell_of = design.cell_of.map(lambda own, rows: own[rows], chosen)
+    if design.kind == "conditions":
+        left = [c for c in range(len(design.cells) - 1) if np.any(cell_of.foreground == c)] + [len(design.cells) - 1]
+        again = cell_of.map(lambda own: np.searchsorted(left, own))
+        return same, conditions(again, [design.cells[c] for c in left], design.name)
+    if design.kind == "interaction":
+        return same, _of_four_cells(cell_of, design.cells, design.name)
+    assert design.values is not None
+    z = np.concatenate([own[rows] for own, rows in zip(design.values, chosen, strict=True)])
+    strata = [design.cells[c].rsplit(", ", 1)[0] for own in cell_of for c in own]
+    return doses(z, None if design.strata is None else strata, design.name)
 
 
 # ---------------------------------------------------------------------- weights and means

@@ -100,13 +100,15 @@ class Decomposition(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Method): 
         gamma, label = self._strength(), self.background_label
         self._check_parameters()
         check_solver_of(X, self.solver)
-        given = {"y": y, "background_label": label, "sample_weight": sample_weight}
+        given = {"y": y, "background_label": label, "sample_weight": sample_weight, "designs": self._contrasts}
         study = study_of(X, background, type(self).__name__, **given, needs_background=self._contrasts and gamma != 0)
         study = study if self._contrasts else foreground_of(study)
         tables, encoded, regression = tables_of(study, allow_missing=self._takes_missing), encoded_of(study), None
         if encoded is not None:
             tables, regression = without_covariates(tables, encoded)
-        fit = replace(self._solved(tables)[1], covariates=None if regression is None else regression.of_covariates)
+        known = None if regression is None else regression.of_covariates
+        about = None if study.design is None else study.design.subject
+        fit = replace(self._solved(tables)[1], covariates=known, design=about)
         X = study.rows.foreground if isinstance(X, Study) else X
         if not isinstance(tables.rows.foreground, Moments | DaskRows):
             validate_data(self, X, skip_check_array=True)
@@ -126,7 +128,7 @@ class Decomposition(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Method): 
 
     @property
     def _doc_link_template(self) -> str:
-        return DOCUMENTATION + "/api/estimators.html#contrapca.{estimator_name}"
+        return DOCUMENTATION + "/api/generated/contrapca.{estimator_name}.html"
 
     def _get_doc_link(self) -> str:
         return super()._get_doc_link() if DOCUMENTATION else ""  # type: ignore[no-any-return]
@@ -242,8 +244,9 @@ class Decomposition(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Method): 
 
         Parameters
         ----------
-        X : array-like or sparse matrix of shape (n, D), or Study
-            Of a `Study`, the rows of the group that `center` names are taken.
+        X : array-like or sparse matrix of shape (n, D), or Study, or AnnData
+            Of a `Study`, the rows of the group that `center` names are taken; of an AnnData the genes of the fit, by
+            their names, in any order.
         center : {"foreground", "background"} or the name of one of several backgrounds
             "foreground" subtracts `mean_` and divides by `scale_`: use it for foreground and new rows. "background"
             uses `background_mean_` and `background_scale_`: use it for background rows.

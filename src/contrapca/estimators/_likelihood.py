@@ -6,7 +6,7 @@ from typing import Any
 
 from .._util.arrays import Array, namespace, put
 from .._util.checks import check_count, check_flag, generator
-from ..contrast import Fit, LatentGaussian
+from ..contrast import Fit, LatentGaussian, refuse_design
 from ..exceptions import warn
 from ._base import Decomposition
 from ._new_rows import checked, map_new_rows, new_rows, of_group
@@ -49,6 +49,7 @@ class Likelihood(Decomposition):
             Log-likelihood of the observed values; 0 for a row without any.
         """
         fit = self.fit_
+        refuse_design(fit, "A density")
         return map_new_rows(
             self, X, covariates, "foreground", lambda rows, missing: log_density(fit, rows, missing), None
         )
@@ -114,6 +115,7 @@ class Likelihood(Decomposition):
         -------
         X : ndarray of shape (n_samples, D), in original units
         """
+        refuse_design(self.fit_, "sample")
         scaling = self.fit_.scaling.foreground
         check_count(n_samples, "n_samples")
         return put(scaling.undo(self.model_.sample(n_samples, generator(random_state))), self._place, scaling.dtype)
@@ -161,6 +163,7 @@ class Likelihood(Decomposition):
         >>> bool(abs(filled[0, 0] - X[0, 0]) < 3 * std[0, 0] < 0.5)
         True
         """
+        refuse_design(self.fit_, "impute")
         check_flag(return_std, "return_std")
         asked = {"return_std": return_std, "n_draws": n_draws, "random_state": random_state}
         X, covariates, named = of_group(self, X, covariates, "foreground")

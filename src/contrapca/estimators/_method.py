@@ -182,6 +182,7 @@ class Method(BaseEstimator):  # type: ignore[misc]
 
     _parameters: dict[str, Any]  # those of the fit, even if `set_params` has changed them since
     _place: Any
+    _layer: str | None = None  # of an AnnData that new rows come in: that of the fit
 
     @property
     def fit_(self) -> Fit:

@@ -9,7 +9,7 @@ import numpy as np
 from sklearn import get_config
 from sklearn.utils.validation import check_array, validate_data
 
-from .._util.arrays import Array, Rows, canonical, on_device, place_of
+from .._util.arrays import Array, Rows, canonical, is_sparse, on_device, place_of
 from ..data import (
     Study,
     check_dense,
@@ -18,6 +18,8 @@ from ..data import (
     column_means,
     column_names,
     distinct,
+    genes_of,
+    is_anndata,
     refuse_moments,
     refuse_others,
     without_mask,
@@ -65,8 +67,14 @@ def map_new_rows(
 
 
 def of_group(model: Method, X: Any, covariates: Any, group: str) -> tuple[Any, Any, bool]:
-    """Rows of one group of a study, their covariates, and whether the study knows the features of an array; other
-    tables and their covariates as they are."""
+    """Rows of one group of a study, their covariates, and whether the study knows the features of an array; of an
+    AnnData the genes of the fit; other tables and their covariates as they are."""
+    if is_anndata(X):
+        known = model.fit_.covariates
+        if covariates is None and known is not None:
+            covariates = X.obs[[column.name for column in known.columns]]
+        rows = genes_of(X, model.fit_.scaling.foreground.labels, model._layer)
+        return rows.toarray() if known is not None and is_sparse(rows) else rows, covariates, True
     if not isinstance(X, Study):
         return X, covariates, False
     if covariates is not None:

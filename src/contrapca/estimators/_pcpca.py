@@ -16,6 +16,7 @@ from ..contrast import (
     LatentGaussian,
     Latents,
     complete_background_model,
+    refuse_design,
     shared_components,
 )
 from ..exceptions import warn
@@ -298,4 +299,5 @@ class PCPCA(LatentModel, HasGamma):
         >>> model.contrast_score([[6, 0, 0, 0, 0], [0, 0, 0, 0, 0]]) > 0
         array([ True, False])
         """
+        refuse_design(self.fit_, "contrast_score")
         return log_ratio(self.fit_, *new_rows(self, X, covariates))

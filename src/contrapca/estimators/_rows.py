@@ -168,12 +168,12 @@ def tables_again(fit: Fit, study: Study, *, allow_missing: bool) -> Tables:
     if tables.rows.names != known.names:
         raise ValueError(f"The groups are {listed(tables.rows.names)}, but the fit had {listed(known.names)}.")
     encoded = encoded_of(study)
-    if encoded is None or found is None:
+    if encoded is None or study.covariates is None or found is None:
         check_covariates(found, study.covariates)
-        return tables
+        return tables if encoded is None else without_covariates(tables, encoded)[0]
     if encoded.columns != found.columns:
         raise GroupError(f"covariates are {listed(encoded.names)}, but those of the fit were {listed(found.names)}.")
-    return without_covariates(tables, encoded, found)[0]
+    return without_covariates(tables, encoded, found if study.design is None else None)[0]
 
 
 def check_covariates(known: Regression | None, covariates: Any) -> None:

@@ -14,7 +14,7 @@ from .._util.arrays import Array
 from .._util.checks import SCALES, check_count, check_option, check_positive, generator
 from .._util.progress import Progress
 from .._util.tables import Table
-from .._util.text import joined, plural
+from .._util.text import LEAST_P, joined, plural
 from ..data import (
     DEPTHS,
     Design,
@@ -40,7 +40,6 @@ from ._outcomes import SplitOutcomes, combine, split_outcomes
 from ._result import Result
 from ._splits import MIN_UNITS, draw_splits, least_p_value, most_axes
 
-LEAST_P = 1e-6  # smaller p-values are reported as "p <": tails are not known that far out
 NOISIER = 1.2  # noise ratio above which a remark says that the cases vary more everywhere
 LARGE_BLOCK_RATIO = 4.0  # a remark says that more is needed: with fewer than about 16 blocks in a group
 DRAWS = 7  # of thinned masks: where both groups lack 30 %, the power is .44, and .34 with three

@@ -3,7 +3,7 @@
 from ._biplot import biplot
 from ._explore import comparison, gamma_panel, latent_scatter, loadings, path_curves, scree
 from ._labels import BACKGROUND_COLOUR, COLOURS, NO_LABEL, as_classes, for_legend, on_a_scale
-from ._latents import axes_or_current, latents, shown, tidy
+from ._latents import axes_or_current, latents, legend_of_figure, shown, tidy
 from ._posterior import loading_intervals, subspace_draws, trace
 
 __all__ = [

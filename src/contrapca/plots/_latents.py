@@ -147,10 +147,11 @@ def latents(
 
 
 def legend_of_figure(figure: Any, ax: Any) -> None:
-    """The legend of one panel for all: below them, or if it is long, beside them in a wider figure."""
+    """The legend of one panel for all: below them, in one row if it fits; a long one beside them, in a wider figure."""
     handles, names = ax.get_legend_handles_labels()
-    longest = max(map(len, names))
-    columns = max(1, min(len(names), int(figure.bbox.width / figure.dpi / (0.5 + 0.075 * longest))))  # inches, about
+    width = figure.bbox.width / figure.dpi
+    inches = [0.55 + 0.085 * len(name) for name in names]  # of an entry, about
+    columns = len(names) if sum(inches) <= width else max(1, int(width / max(inches)))
     if len(names) <= MAX_BELOW * columns:
         figure.legend(handles, names, loc="outside lower center", ncols=columns, frameon=False)
         return

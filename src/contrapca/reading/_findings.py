@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import itertools
 from collections import Counter
 from collections.abc import Iterable, Sequence
 
 import numpy as np
 
 from .._util.arrays import is_sparse
-from .._util.text import Option, Worded, listed
+from .._util.text import Option, Worded, listed, plural, spelling
 from ..data import names_source
 from ..data.checks import (
     IMPUTED,
@@ -22,16 +23,20 @@ from ..data.checks import (
 )
 from ..exceptions import TableFileError
 from ._hidden import dropped_columns, finding, hidden_by
-from ._layout import Numerals
+from ._layout import PLAIN, Numerals
 from ._table import DataTable
 
 MAX_LISTED = 10  # columns with bad cells
+# Labels that may be slips: rows of the common one for each of theirs, letters, how many of them, of how many labels.
+TIMES_RARER, SHORTEST, MOST_ONCE, MOST_CLASSES = 5, 4, 3, 100
 NEARLY = 0.9  # fraction of distinct values in a first column that should name the rows
 MIN_NAMES, FEW_TIMES = 10, 4  # at least 10 distinct values, all equally often and at most 4 times, do so as well
 
 
-def findings_of_tables(tables: list[DataTable], columns: Iterable[str], without: set[str]) -> list[Finding]:
-    """Findings about row names, columns of text, and the labels in some columns."""
+def findings_of_tables(
+    tables: list[DataTable], without: set[str], *, classes: Iterable[str | None], blocks: Iterable[str | None]
+) -> list[Finding]:
+    """Findings about row names, columns of text, and the labels in columns of classes and of blocks."""
     found: list[Finding] = []
     texts: dict[str, list[str]] = {}
     for given, group in zip(tables, ("cases", "controls") if len(tables) > 1 else ("table",), strict=True):
@@ -42,10 +47,46 @@ def findings_of_tables(tables: list[DataTable], columns: Iterable[str], without:
             found.append(Finding("empty column", f"{given.path!r} has no values in {listed(empty)}."))
     mixed = {name for given in tables for name in given.mixed}
     found += dropped_columns({name: cells for name, cells in texts.items() if name not in mixed})
-    for name in columns:
-        cells = (cell for given in tables if name in given.columns for cell in given.as_text(name).tolist())
-        found += alike_labels(cells, f"Values of {name!r}")
+    for name in (*classes, *blocks):
+        if name is not None:
+            cells = [cell for given in tables if name in given.columns for cell in given.as_text(name).tolist()]
+            found += alike_labels(cells, f"Values of {name!r}")
+            found += rare_labels(cells, name) if name in classes else []
     return found
+
+
+def rare_labels(cells: Sequence[str], column: str) -> list[Finding]:
+    """Labels that nearly spell a common one, or that occur once among a few common ones: slips of the keyboard.
+
+    Numbers, and names that end in one, may well be rare.
+    """
+    counts = Counter(cell for cell in cells if cell and not cell[-1].isdigit() and PLAIN.value(cell) is None)
+    if len(counts) > MOST_CLASSES:
+        return []
+    found, known = [], set()
+    for rare, common in itertools.permutations(counts, 2):
+        if rare not in known and counts[rare] * TIMES_RARER <= counts[common] and _one_slip(rare, common):
+            known.add(rare)
+            rows, of = plural(counts[rare], "row"), plural(counts[common], "row")
+            sentence = f"{rare!r} in the column {column!r} ({rows}) nearly spells {common!r} ({of})."
+            found.append(Finding("spelling", sentence, "If they mean the same, spell them alike."))
+    once = [label for label, count in counts.items() if count == 1 and label not in known]
+    others = [count for label, count in counts.items() if count > 1 and label not in known]
+    if 0 < len(once) <= MOST_ONCE and len(others) > 1 and min(others) >= TIMES_RARER:
+        rows = f"in one row only, and every other label in {min(others)} or more"
+        sentence = f"{listed(once)} {'occurs' if len(once) == 1 else 'occur'} in the column {column!r} {rows}."
+        found.append(Finding("rare label", sentence, "If it is a slip, correct it."))
+    return found
+
+
+def _one_slip(word: str, other: str) -> bool:
+    """Whether a letter is added, left out or another; but digits, and another last letter, tell codes apart."""
+    word, other = spelling(word), spelling(other)
+    digits, other_digits = ([c for c in name if c.isdigit()] for name in (word, other))
+    if min(len(word), len(other)) < SHORTEST or digits != other_digits or word[:-1] == other[:-1]:
+        return False
+    shorter, others = ({name[:i] + name[i + 1 :] for i in range(len(name))} for name in (word, other))
+    return word in others or other in shorter or bool(shorter & others)
 
 
 def identifiers_of(tables: list[DataTable], without: set[str]) -> tuple[list[str], list[Finding]]:

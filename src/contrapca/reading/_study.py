@@ -240,9 +240,10 @@ def read_inputs(
                 findings.append(finding)
                 tell(finding)
 
-    said = [name for name in (request.labels, request.blocks, request.pairs, request.group) if name is not None]
-    say([*findings_of_tables(tables, said, without), *_swapped(request, table), *about_columns])
-    if len(groups) > 1 and request.blocks is None and request.pairs is None:
+    classes, blocks = (request.group, request.labels), (request.blocks, request.pairs)
+    say([*findings_of_tables(tables, without, classes=classes, blocks=blocks), *_swapped(request, table)])
+    say(about_columns)
+    if len(groups) > 1 and not any(blocks):
         say(block_findings(tables))
     as_read = study = Study(
         groups.foreground.values,
@@ -411,9 +412,22 @@ def _blocks(request: Request, tables: list[DataTable], groups: Groups[Part], not
     stems = looks_like_replicates(every)
     if stems is None:
         notes.append(f"{what} are the {len(set(every))} values of {column!r}")
-        return labels
-    notes.append(f"{what} are the {len(set(stems))} beginnings of {column!r}, such as {stems[0]!r} of {every[0]!r}")
-    return labels.like(np.split(np.array(stems), [len(labels.foreground)])[: len(labels)])
+    else:
+        notes.append(f"{what} are the {len(set(stems))} beginnings of {column!r}, such as {stems[0]!r} of {every[0]!r}")
+        labels = labels.like(np.split(np.array(stems), [len(labels.foreground)])[: len(labels)])
+    if request.pairs and len(labels) > 1:
+        cases, controls = ({*own.tolist()} for own in labels)
+        for own, other, group in ((cases, controls, "cases"), (controls, cases, "controls")):
+            if alone := sorted(own - other):
+                verb = "is" if len(alone) == 1 else "are"
+                raise TableFileError(
+                    f"{listed(alone)} of column {column!r} {verb} only among the {group}, and a pair has rows in both "
+                    f"groups. Spell them alike, leave these rows out, or use ",
+                    Option("blocks", column),
+                    ", which may be in one group only.",
+                    option="pairs",
+                )
+    return labels
 
 
 def _swapped(request: Request, table: DataTable) -> list[Finding]:

@@ -297,7 +297,8 @@ def _layout(
         separator = known or find_separator(sample) or find_separator(every)  # a quoted name may have a line with #
     if separator is None:
         raise TableFileError(
-            f"{path!r} has only one column: separate the columns by commas, tabs, semicolons, | or spaces."
+            f"{path!r} has only one column: at least 2 features are needed. If there are more, separate them by "
+            "commas, tabs, semicolons, | or spaces."
         )
     file = dataclasses.replace(file, separator=separator)
     rows = list(itertools.islice((row for row in file.rows() if not is_empty(row)), SAMPLE))

@@ -1,4 +1,4 @@
-"""Caveats of a report, in words that need no statistics."""
+"""Cautions of a report, in words that need no statistics."""
 
 from __future__ import annotations
 
@@ -6,11 +6,8 @@ from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
-import scipy.special
 
-from .._util.arrays import Array
-from .._util.text import joined, listed
+from .._util.text import joined
 from ..contrast import AUTO_FRACTION, SHARED_RATIO, principal_angles, principal_axes
 from ..data.checks import Finding
 from ..estimators import Likelihood
@@ -24,13 +21,12 @@ UNEQUAL_UNITS = 100.0  # ratio of standard deviations above which the larger one
 MANY_MISSING = 0.2
 STRONG = 0.9  # fraction of the largest gamma shown
 WIDE_ANGLE = 30.0  # degrees
-BETWEEN, CHANCE = 0.5, 0.001  # part of a component between the means of labels, and how likely that is by chance
 SAME_ANGLE = 5.0  # degrees from PCA below which the contrast has changed nothing
 MAX_OUTLIER_ROWS = 200_000
 
 
 def cautions(subject: Subject, summary: dict[str, Any], *, by_blocks: bool, shown: bool) -> Iterator[Finding]:
-    """One finding per caveat, besides those of the tables; `shown`: there is a page, which may not show all."""
+    """One finding per caution, besides those of the tables; `shown`: there is a page, which may not show all."""
     yield from _about_groups(summary["data"])
     yield from _about_features(subject)
     yield from _about_components(subject, summary)
@@ -117,36 +113,6 @@ def _ratio(entry: dict[str, Any]) -> float:
     return float(entry["foreground_variance"] / max(entry["background_variance"], 1e-300))
 
 
-def remarks(subject: Subject) -> list[str]:
-    """What labels explain: components that lie between the means of labelled cases, which are pooled under one mean."""
-    if subject.classes is None or subject.clustered:
-        return []
-    known = subject.classes != ""
-    names, own = np.unique(subject.classes[known], return_inverse=True)
-    if names.size < 2:
-        return []
-    Z = subject.latents()[known]
-    between, ranks = between_classes(Z, own), Z.argsort(axis=0).argsort(axis=0)
-    # Of ranks, whose distribution is known for any tails: the test of Kruskal and Wallis.
-    chance = scipy.special.chdtrc(names.size - 1, (len(Z) - 1) * between_classes(ranks, own))
-    found = np.flatnonzero((between > BETWEEN) & (chance < CHANCE)).tolist()
-    if not found:
-        return []
-    parts, are = joined(f"{between[k]:.0%} of component {k + 1}" for k in found), "are" * (len(found) > 1)
-    return [
-        f"{parts} {are or 'is'} the difference between the means of {listed(names.tolist(), 3)}. "
-        "Such a shift counts as variation of the cases, also where none of these groups varies more than the controls: "
-        "contrast each alone to see that."
-    ]
-
-
-def between_classes(Z: Array, own: npt.NDArray[np.intp]) -> Array:
-    """The part of the variance of each column that lies between the means of classes, shape (k,)."""
-    Z = Z - Z.mean(axis=0)
-    means = np.stack([np.bincount(own, z) for z in Z.T], axis=1) / np.bincount(own)[:, None]
-    return np.sum(means[own] ** 2, axis=0) / np.maximum(np.sum(Z**2, axis=0), 1e-300)  # type: ignore[no-any-return]
-
-
 def _way_out(subject: Subject) -> str:
     """What to try if both groups share a component."""
     path = subject.path
@@ -163,7 +129,7 @@ def _outliers(subject: Subject) -> Iterator[Finding]:
     """Single rows that dominate a component."""
     if subject.inside is None or len(subject.inside.foreground) > MAX_OUTLIER_ROWS:
         return
-    Z = subject.latents()
+    Z = subject.latents
     shares = Z**2 / np.maximum(np.sum(Z**2, axis=0), 1e-300)
     names = subject.row_names.foreground
     for k, i in enumerate(np.argmax(shares, axis=0).tolist()):

@@ -9,9 +9,12 @@ from importlib import resources
 from typing import Any
 
 from .._util.optional import require
+from ._answers import MOST, SEPARATED
 
 # Files of the script, in the order in which they build on each other. They share one scope.
 SCRIPTS = ("data", "ink", "axes", "picture", "pointer", "groups", "features", "rows", "curves", "takeaway", "main")
+
+SHOWN_CARDS = 3  # components on the first screen
 
 # What the script needs of the summary.
 SHOWN = ("title", "model", "path", "components", "data", "date")
@@ -33,29 +36,31 @@ def render(summary: dict[str, Any], points: dict[str, Any]) -> str:
     environment = jinja2.Environment(autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True)
     environment.filters |= {
         "number": lambda value: "" if value is None else f"{value:.4g}",
-        "percent": "{:.1%}".format,
+        "times": lambda ratio: f"{ratio:.2g}" if ratio < 100 else f"{ratio:.0f}",
+        "percent": lambda share: "<0.1%" if 0 < share < 0.0005 else f"{share:.1%}",
         "count": "{:,}".format,
     }
-    parts = "\n".join(_asset(f"{name}.js") for name in SCRIPTS)
+    parts = "\n".join(asset(f"{name}.js") for name in SCRIPTS)
     script = f'"use strict";\n(() => {{\n{parts}}})();\n'
     ours = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
-    return environment.from_string(_asset("report.html")).render(
+    # JSON that no HTML parser can mistake for markup.
+    inert = str.maketrans({character: f"\\u{ord(character):04x}" for character in "<>&"})
+    values = ({name: summary[name] for name in SHOWN}, points)
+    texts = [json.dumps(own, allow_nan=False, separators=(",", ":")).translate(inert) for own in values]
+    return environment.from_string(asset("report.html")).render(
         summary=summary,
+        SHOWN_CARDS=SHOWN_CARDS,
+        MOST=MOST,
+        SEPARATED=SEPARATED,
         # Nothing is fetched or sent, no form can be submitted, and no script runs but ours.
         policy=f"default-src 'none'; script-src 'sha256-{ours}'; style-src 'unsafe-inline'; img-src data: blob:; "
         "form-action 'none'; base-uri 'none'",
-        style=_asset("report.css"),
+        style=asset("report.css"),
         script=script,
-        summary_json=_inert({name: summary[name] for name in SHOWN}),
-        points_json=_inert(points),
+        summary_json=texts[0],
+        points_json=texts[1],
     )
 
 
-def _asset(name: str) -> str:
+def asset(name: str) -> str:
     return resources.files(__package__).joinpath("page", name).read_text(encoding="utf-8")
-
-
-def _inert(values: dict[str, Any]) -> str:
-    """JSON that no HTML parser can mistake for markup."""
-    text = json.dumps(values, allow_nan=False, separators=(",", ":"))
-    return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")

@@ -98,7 +98,7 @@ def methods_paragraph(summary: dict[str, Any], kind: Any) -> str:
         where = "component 1" if len(known) == 1 else f"components {names}, respectively"
         sentences.append(
             f"On halves of the rows that the fit had not seen, the cases' variance was {times} times that of the "
-            f"controls along {where} (95 % intervals)."
+            f"controls along {where} (95% intervals)."
         )
     if uncertainty is not None:
         how = "bootstrap resamples" if uncertainty["kind"] == "bootstrap" else "Gibbs posterior draws"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import base64
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -12,7 +11,7 @@ import numpy.typing as npt
 from .._util.arrays import Array, is_sparse
 from ..data import Groups
 from ..plots import BACKGROUND_COLOUR, COLOURS, NO_LABEL, for_legend
-from ._subject import Subject
+from ._subject import Subject, classes_or_values, shown_name
 
 MAX_POINTS = 50_000
 MAX_VALUES = 1_500_000  # values of features in a page, one byte each
@@ -26,10 +25,7 @@ PACKING_ERROR = 3e-7
 
 
 def choose_points(subject: Subject) -> dict[str, Any]:
-    """Plain values for the page: which rows are drawn, their group, name, coordinates and values of features.
-
-    Points are sorted by group; controls come first, so cases are drawn over them.
-    """
+    """Plain values for the page: which rows are drawn, controls first, with all that is known and shown of them."""
     both = sum(table.shape[0] for table in subject.rows)
     chosen = subject.rows.map(lambda table: np.arange(table.shape[0]))
     if both > MAX_POINTS:  # a sample of each group, in order
@@ -37,33 +33,68 @@ def choose_points(subject: Subject) -> dict[str, Any]:
         chosen = chosen.map(
             lambda every, n: np.sort(np.random.default_rng(SEED).choice(every.size, n, replace=False)), sizes
         )
-    legend, order = _legend(subject, chosen)
-    chosen = replace(chosen, foreground=chosen.foreground[order])
     names = subject.row_names.map(lambda given, own: None if given is None else [given[i] for i in own], chosen)
-    values = None if subject.values is None else subject.values[chosen.foreground]
-    latents = list(subject.drawn(chosen))[::-1]
+    labels = None  # for the table of coordinates: every one that occurs, and which of them each point has
+    for what, texts in subject.labels.items():
+        drawn = texts.map(lambda every, own: np.array(every)[own], chosen)
+        known, codes = np.unique(np.concatenate(list(drawn)[::-1]), return_inverse=True)
+        labels = {"what": what, "names": known.tolist(), "codes": to_base64(codes.astype(np.uint16))}  # of MAX_POINTS
     return {
         "n_background": len(chosen.backgrounds[0]),
-        "positions": pack(np.concatenate(latents, axis=1)),
+        "n_rows": list(subject.rows.map(lambda table: table.shape[0]))[::-1],
+        "positions": pack(np.concatenate(list(subject.drawn(chosen))[::-1], axis=1)),
         "loadings": pack(subject.loadings) | {"features": subject.features},
-        "groups": legend,
+        "controls": {"name": "controls", "colour": BACKGROUND_COLOUR, "symbol": "cross"},
+        "columns": _columns(subject, chosen),
         "rows": to_base64(np.concatenate(list(chosen)[::-1]).astype(np.uint32)),
         "names": {"foreground": names.foreground, "background": names.backgrounds[0]},
-        "labels": _labels(subject, chosen),
-        "values": None if values is None else to_base64(values),
+        "labels": labels,
         "features": _features(subject.rows, chosen, subject.loadings),
+        "about": _about_features(subject),
     }
 
 
-def _labels(subject: Subject, chosen: Groups[npt.NDArray[np.intp]]) -> dict[str, Any] | None:
-    """What the labels are, every one that occurs, and which of them each point has; None without labels."""
-    given = subject.labels
-    if not given:
-        return None
-    [(what, labels)] = given.items()
-    texts = labels.map(lambda every, own: np.array(every)[own], chosen)
-    names, codes = np.unique(np.concatenate(list(texts)[::-1]), return_inverse=True)
-    return {"what": what, "names": names.tolist(), "codes": to_base64(codes.astype(np.uint16))}  # of MAX_POINTS
+def _columns(subject: Subject, chosen: Groups[npt.NDArray[np.intp]]) -> list[dict[str, Any]]:
+    """What points can be coloured by besides features: labels or clusters, blocks, covariates, or the group alone.
+
+    A column has classes of the cases, as entries of a legend, or numbers of all points, NaN where they are not known.
+    """
+    rows, n_others = subject.rows.map(lambda table: table.shape[0]), len(chosen.backgrounds[0])
+    known: list[tuple[str, Groups[Any]]] = []  # the name of a column, and its values in both groups
+    if subject.study.blocks is not None:
+        known.append(("block", subject.study.blocks))
+    if subject.covariates is not None:
+        known += [(name, subject.covariates.map(lambda own, c=name: own[c])) for name in subject.covariates.foreground]
+    found: list[tuple[str, Any, Any, Any]] = []  # name, classes and numbers of the cases, numbers of the controls
+    if subject.labels:
+        others = subject.study.labels.backgrounds[0]
+        own_values = None if others is None or subject.values is None else classes_or_values(others)[1]
+        found = [(subject.label_name, subject.classes, subject.values, own_values)]
+    for name, column in known:
+        classes, values = classes_or_values(np.asarray(column.foreground))
+        numbers = None if values is None else np.asarray(column.backgrounds[0], dtype=float)
+        found.append((shown_name(str(name)), classes, values, numbers))
+    columns = []
+    for name, classes, values, others in found:
+        codes = np.where(np.isnan(values), "", name) if values is not None else classes
+        columns.append({"name": name, "numbers": None, **_legend(codes, chosen.foreground)})
+        if values is not None:
+            beside = np.full(n_others, np.nan) if others is None else others[chosen.backgrounds[0]]
+            columns[-1]["numbers"] = to_base64(np.concatenate([beside, values[chosen.foreground]]))
+    alone = _legend(np.full(rows.foreground, "cases"), chosen.foreground)
+    return [*columns, {"name": "cases and controls", "numbers": None, **alone}]
+
+
+def _legend(classes: npt.NDArray[np.str_], rows: npt.NDArray[np.intp]) -> dict[str, Any]:
+    """The entries of a legend, and the entry of each case drawn; no two have the same colour and the same symbol."""
+    names, place = for_legend(classes)
+    totals, entries = np.bincount(place, minlength=len(names)).tolist(), []
+    for k, name in enumerate(names):
+        colour, symbol = COLOURS[k % len(COLOURS)], SYMBOLS[k // len(COLOURS) % len(SYMBOLS)]
+        if name == NO_LABEL:
+            colour, symbol = NO_LABEL_LOOK
+        entries.append({"name": name, "colour": colour, "symbol": symbol, "rows": totals[k]})
+    return {"entries": entries, "codes": to_base64(place[rows].astype(np.uint8))}
 
 
 def _features(rows: Groups[Any], chosen: Groups[npt.NDArray[np.intp]], loadings: Array) -> dict[str, Any]:
@@ -91,28 +122,18 @@ def _features(rows: Groups[Any], chosen: Groups[npt.NDArray[np.intp]], loadings:
     }
 
 
-def _legend(subject: Subject, chosen: Groups[npt.NDArray[np.intp]]) -> tuple[list[dict[str, Any]], Any]:
-    """One entry per group of points, in the order of the points; and the order of the cases drawn, by class.
-
-    `count` of the `rows` of a group are drawn. No two classes have the same colour and the same symbol.
-    """
-    labels, rows, (n, m) = subject.classes, chosen.foreground, subject.rows.map(lambda table: table.shape[0])
-    names, place = ["cases"], np.zeros(n, dtype=np.intp)
-    if subject.values is not None:
-        labels = np.where(np.isnan(subject.values), "", subject.label_name)
-    if labels is not None:
-        names, place = for_legend(labels)
-    totals, drawn = (np.bincount(codes, minlength=len(names)).tolist() for codes in (place, place[rows]))
-    controls = {"name": "controls", "colour": BACKGROUND_COLOUR, "symbol": "cross"}
-    entries = [controls | {"count": len(chosen.backgrounds[0]), "rows": m, "on_scale": False}]
-    for k, name in enumerate(names):
-        colour, symbol = COLOURS[k % len(COLOURS)], SYMBOLS[k // len(COLOURS) % len(SYMBOLS)]
-        if name == NO_LABEL:
-            colour, symbol = NO_LABEL_LOOK
-        on_scale = subject.values is not None and name != NO_LABEL
-        look = {"name": name, "colour": colour, "symbol": symbol}
-        entries.append(look | {"count": drawn[k], "rows": totals[k], "on_scale": on_scale})
-    return entries, np.argsort(place[rows], kind="stable")
+def _about_features(subject: Subject) -> dict[str, Any]:
+    """Of every feature: by how many standard deviations within groups the cases' mean is higher, and how many values
+    are missing in each group; None if none are."""
+    rows = subject.rows
+    within = np.sqrt(np.mean([scaling.variance for scaling in subject.path.scaling], axis=0))
+    own, other = subject.means
+    shift = (own - other) / np.where(within > 0, within, 1.0)
+    missing = None
+    if subject.tables.incomplete:
+        counts = [np.isnan(table).sum(axis=0) for table in rows]
+        missing = {"cases": counts[0].tolist(), "controls": counts[1].tolist()}
+    return {"shift": to_base64(np.asarray(shift, dtype=np.float32)), "missing": missing}
 
 
 def pack(numbers: Array) -> dict[str, Any]:

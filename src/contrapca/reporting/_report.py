@@ -34,9 +34,10 @@ def report(
 ) -> Report:
     """Write a self-contained HTML file about a contrast, which opens offline on any computer.
 
-    It begins with a verdict: whether the components vary more in the cases than chance allows. Then it shows caveats,
-    the rows of both groups at every gamma (with a slider), the features of the components, how much of each group's
-    variance they hold, uncertainty if given, what was analysed, and text for a paper. Pictures and tables can be saved.
+    Its first screen answers: whether the components vary more in the cases than chance allows, which features they
+    consist of, who carries them and whether they can be trusted, beside a picture of the rows of both groups. Then it
+    shows cautions, the contrast at every gamma (with a slider), all features, uncertainty if given, what was analysed,
+    and text for a paper. Pictures and tables can be saved.
 
     Parameters
     ----------
@@ -58,7 +59,7 @@ def report(
         The result of `contrast_test` for these tables; by default it is computed here, with random seed 0. False means
         no verdict.
     depth : {"warn", "match", "ignore"}, default "warn"
-        What to do if counts add up to less in one group: a caveat, or a test at equal depth, as for `contrast_test`.
+        What to do if counts add up to less in one group: a caution, or a test at equal depth, as for `contrast_test`.
     gammas : int, optional
         Number of slider steps for a model: by default 40, or 20 with missing values. A path has its own.
     title : str, optional

@@ -44,7 +44,7 @@ class Subject:
     """The subject of a report."""
 
     study: Study  # without covariates, whose effect is taken out
-    adjusted: bool  # whether there were covariates
+    covariates: Groups[dict[str, npt.NDArray[Any]]] | None  # those there were
     path: ContrastPath
     start: int  # index of the report's gamma: the model's, or the one that "auto" would take
     kind: Any  # the class of the model that the report is about
@@ -83,10 +83,15 @@ class Subject:
         """The label of each row as text, by what it is, "label" or "cluster"; empty if there are none."""
         if self.classes is None and self.values is None:
             return {}
-        own, others = _as_text(self.classes, self.values), self.study.labels.backgrounds[0]
+        own, others = as_texts(self.classes, self.values), self.study.labels.backgrounds[0]
         n_others = self.study.counts.backgrounds[0]
         texts = [""] * n_others if self.clustered or others is None else label_texts(others)
         return {CLUSTERS if self.clustered else "label": self.rows.like([own, texts])}
+
+    @cached_property
+    def means(self) -> Groups[Array]:
+        """Means of the features in each group, of the values that are there."""
+        return observed_means(self.tables)
 
     @cached_property
     def features(self) -> list[str]:
@@ -99,6 +104,7 @@ class Subject:
         path = self.path
         return np.stack([path.loadings(gamma) for gamma in path.gammas]) @ path.turns(self.start)
 
+    @cached_property
     def latents(self) -> Array:
         """Latents of the cases at the report's gamma, shape (n, d)."""
         if self.inside is None:
@@ -137,8 +143,10 @@ def examine(
     asked = model.estimator if about_path else model
     refuse_moments(study, "A report")
     refuse(study, "report", weights="the page shows every row once, so leave them out or repeat rows")
-    allow_missing = asked._takes_missing and _maps_missing(model)
-    tables_of(study, allow_missing=allow_missing)
+    fitted = about_path or model.__sklearn_is_fitted__()
+    # Without a likelihood, rows with missing values can be shown if the fit was to such rows.
+    maps = not fitted or (model if about_path else model.fit_).maps_missing
+    tables_of(study, allow_missing=asked._takes_missing and maps)
     study.tables.with_one_background("report")
     refuse_devices(study.tables, "report")
     if hasattr(model, "fit_") and model.fit_.covariates is not None:
@@ -146,16 +154,13 @@ def examine(
             "The model was fitted with covariates, but a report shows rows without their effect: pass a model that is "
             "not fitted yet with a Study that has the covariates."
         )
-    adjusted = study.covariates is not None
-    study = regress_out(study) if adjusted else study
+    covariates = study.covariates
+    study = study if covariates is None else regress_out(study)
     tables, noise = study.tables, ""
     if about_path:
         path, tables = model, asked._prepared(tables)
         start = len(path) // 2 if np.isnan(path.auto_gamma) else int(np.argmin(np.abs(path.gammas - path.auto_gamma)))
-        means = tables.means.map(
-            lambda mean, rows: mean if np.isfinite(mean).all() else observe(rows)[0].mean, tables.rows
-        )
-        check_same_tables(means, path.scaling, estimated=path.filling is not None)
+        check_same_tables(observed_means(tables), path.scaling, estimated=path.filling is not None)
         model, kind, long = None, type(path.estimator), tables.shortened
     else:
         model, path, start = _path_through(model, tables, points=gammas, progress=progress)
@@ -170,12 +175,12 @@ def examine(
     if not tables.incomplete:
         inside = tables.rows.map_named(lambda name, rows: path.inside(rows, center=name))
     labels = study.labels.foreground
-    classes, values = (None, None) if labels is None else _classes_or_values(labels)
+    classes, values = (None, None) if labels is None else classes_or_values(labels)
     name = study.label_name or "label"
-    about = (study, adjusted, path, start, kind, model, gammas, inside)
+    about = (study, covariates, path, start, kind, model, gammas, inside)
     subject = Subject(*about, classes, False, values, shown_name(str(name)), uncertainty, asked._scaling, noise, long)
     if labels is None and shown:
-        found = named_clusters(subject.latents(), subject.rows.foreground, subject.features)
+        found = named_clusters(subject.latents, subject.rows.foreground, subject.features)
         if found is not None:
             return replace(subject, classes=found, clustered=True, label_name=CLUSTERS)
     return subject
@@ -208,31 +213,30 @@ def _path_through(model: Any, tables: Tables, *, points: int | None, progress: b
     return model, path, int(np.argmin(np.abs(path.gammas - fit.gamma)))
 
 
+def observed_means(tables: Tables) -> Groups[Array]:
+    """Means of the features in each group, of the values that are there."""
+    return tables.means.map(lambda mean, rows: mean if np.isfinite(mean).all() else observe(rows)[0].mean, tables.rows)
+
+
 def shown_name(name: str) -> str:
     """A name without control characters, and without its end if it is very long."""
     return NOT_SHOWN.sub(" ", cut(name, LONGEST))
 
 
-def _maps_missing(model: Any) -> bool:
-    """Whether rows with missing values can be shown: without a likelihood, those of a fit to such rows only."""
-    if isinstance(model, ContrastPath):
-        return model.maps_missing
-    return not model.__sklearn_is_fitted__() or model.fit_.maps_missing
-
-
 def label_texts(labels: Any) -> list[str]:
     """The label of each row as tables have it, "" if it has none."""
-    return _as_text(*_classes_or_values(np.asarray(labels)))
+    return as_texts(*classes_or_values(np.asarray(labels)))
 
 
-def _as_text(classes: npt.NDArray[np.str_] | None, values: Array | None) -> list[str]:
+def as_texts(classes: npt.NDArray[np.str_] | None, values: Array | None) -> list[str]:
+    """Classes as they are, or numbers as text; "" for missing ones."""
     if classes is not None:
         return list(classes.tolist())
     assert values is not None
     return ["" if value != value else repr(value).removesuffix(".0") for value in values.tolist()]
 
 
-def _classes_or_values(labels: npt.NDArray[Any]) -> tuple[npt.NDArray[np.str_] | None, Array | None]:
+def classes_or_values(labels: npt.NDArray[Any]) -> tuple[npt.NDArray[np.str_] | None, Array | None]:
     """Labels as classes, or as numbers on a scale."""
     values = on_a_scale(labels)
     if values is not None:

@@ -12,7 +12,6 @@ from typing import Any
 
 import numpy as np
 
-from .._util.arrays import Array
 from .._util.text import natural_order
 from .._version import __version__
 from ..contrast import share_of
@@ -23,7 +22,8 @@ from ..exceptions import InfeasibleGammaError, RankError
 from ..inference import ContrastPosterior, ContrastTest, HeldOutContrast, Verdict, held_out_of, prepared, verdict_on
 from ..missing import usable
 from ..plots import NO_LABEL
-from ._cautions import cautions, remarks
+from ._answers import carriers, remarks, separations, support_of
+from ._cautions import cautions
 from ._code import python_code
 from ._methods_text import citations, methods_paragraph
 from ._subject import TOP_FEATURES, Subject, shown_name
@@ -46,7 +46,7 @@ PROBABILITY = 0.9  # probability of the intervals
 class Origin:
     """The command that a report is made by."""
 
-    command: str  # in one line; the ways out of the caveats are in its words
+    command: str  # in one line; the ways out of the cautions are in its words
     findings: Sequence[Finding] | None = None  # what it has found in its tables
     sources: Sequence[str] = ()  # the files that were read
     study: str = ""  # Python code that reads them, as one expression
@@ -71,7 +71,9 @@ def summary_of(
         findings = [finding for finding in findings if depth == "warn" or finding.check != "depth"]
     verdict = _judge(subject, test, depth, progress, ignores_replicates=shows_replicates(findings))
     held_out = _on_unseen_rows(subject)
-    components = _components(subject, held_out)
+    answer = None if verdict is None else verdict.sentence  # about the tables alone
+    tested = None if verdict is None or verdict.test is None else bool(verdict.test.n_components)
+    components = _components(subject, held_out, tested)
     if verdict is not None:
         strongest = [[item["feature"] for item in entry["features"][:TOP_NAMES]] for entry in components]
         verdict = verdict.about(held_out, strongest)
@@ -79,6 +81,7 @@ def summary_of(
     today = datetime.fromtimestamp(int(given), UTC).date() if given.isdecimal() else date.today()
     summary = {
         "title": TITLE if title is None else shown_name(str(title)),
+        "answer": answer,
         **({"verdict": None, "test": None} if verdict is None else verdict.summary()),
         "remarks": remarks(subject),
         "data": _data(subject, sources),
@@ -86,7 +89,6 @@ def summary_of(
         "components": components,
         "by_blocks": by_blocks,
         "path": _path(subject),
-        "loadings": _loadings(subject),
         "uncertainty": None if subject.uncertainty is None else _uncertainty(subject.uncertainty),
         "code": {
             "python": python_code(subject, title, "" if origin is None else origin.study, verdict is not None, depth),
@@ -97,8 +99,9 @@ def summary_of(
         "date": today.isoformat(),
     }
     words: Words = "python" if code is None else "command"
-    caveats = [*findings, *cautions(subject, summary, by_blocks=by_blocks, shown=shown)]
-    summary |= {"cautions": [finding.text(words) for finding in caveats]}
+    found = [*findings, *cautions(subject, summary, by_blocks=by_blocks, shown=shown)]
+    summary["cautions"] = [finding.text(words) for finding in found]
+    summary["caution_topics"] = list(dict.fromkeys(finding.check for finding in found))
     return summary | {"methods": methods_paragraph(summary, subject.kind), "citations": citations(subject.kind)}
 
 
@@ -191,12 +194,14 @@ def _finite(value: float) -> float | None:
     return float(value) if np.isfinite(value) else None
 
 
-def _components(subject: Subject, held_out: HeldOutContrast | None) -> list[dict[str, Any]]:
-    """One entry per component at the report's gamma."""
+def _components(subject: Subject, held_out: HeldOutContrast | None, tested: bool | None) -> list[dict[str, Any]]:
+    """One entry per component at the report's gamma; `tested`: whether the test, if there was one, finds anything."""
     path, g = subject.path, subject.start
     W, shares = path.loadings(path.gammas[g]), path.shares()
-    return [
-        {
+    entries: list[dict[str, Any]] = []
+    for k, (label, carrier) in enumerate(zip(separations(subject), carriers(subject), strict=True)):
+        strongest = np.argsort(-np.abs(W[:, k]), kind="stable")[:TOP_FEATURES].tolist()
+        entry = {
             "component": k,
             "eigenvalue": float(path.eigenvalues[g, k]),
             "foreground_variance": float(path.explained_variance[g, k]),
@@ -204,17 +209,12 @@ def _components(subject: Subject, held_out: HeldOutContrast | None) -> list[dict
             "foreground_share": float(shares.foreground[g, k]),
             "background_share": float(shares.backgrounds[0][g, k]),
             **{name: None if held_out is None else value(held_out, k) for name, value in UNSEEN.items()},
-            "features": [
-                {"feature": subject.features[j], "loading": float(W[j, k])} for j in _largest(W[:, k], TOP_FEATURES)
-            ],
+            "label": label,
+            "carrier": carrier if held_out is None else carrier | {"share": float(held_out.largest_share[k])},
+            "features": [{"feature": subject.features[j], "loading": float(W[j, k])} for j in strongest],
         }
-        for k in range(path.n_components)
-    ]
-
-
-def _largest(loading: Array, count: int) -> list[int]:
-    """Indices of the largest magnitudes, largest first."""
-    return np.argsort(-np.abs(loading), kind="stable")[:count].tolist()
+        entries.append(entry | {"support": support_of(entry, tested)})
+    return entries
 
 
 def _path(subject: Subject) -> dict[str, Any]:
@@ -226,7 +226,7 @@ def _path(subject: Subject) -> dict[str, Any]:
         "background_share": shares.backgrounds[0].sum(axis=1).tolist(),
         "axis_shares": _axis_shares(subject),
         "noise_variance": [_finite(value) for value in path.noise_variance],
-        "representatives": path.representatives(4).tolist(),
+        "depends_on_gamma": path.axis_ratios is None and len(path) > 1,
         "logarithmic": isinstance(path.estimator, Contrastive),
     }
 
@@ -249,25 +249,6 @@ def _axis_shares(subject: Subject) -> dict[str, list[list[float] | None]]:
         along = np.einsum("gkd,gkd->gd", frames, inside.T @ inside / len(inside) @ frames)
         found[name] = share_of(along, path.totals[name]).tolist()
     return found
-
-
-def _loadings(subject: Subject) -> dict[str, Any]:
-    """The largest loadings on each axis of the scatter plot at every gamma."""
-    path = subject.path
-    used: dict[int, int] = {}  # feature to its position in the list of names
-    steps = []
-    for W in subject.loadings:
-        axes = [(_largest(W[:, k], TOP_FEATURES), W[:, k]) for k in range(path.n_components)]
-        steps.append(
-            [
-                {
-                    "feature": [used.setdefault(j, len(used)) for j in top],
-                    "loading": [float(f"{W_k[j]:.6g}") for j in top],
-                }
-                for top, W_k in axes
-            ]
-        )
-    return {"features": [subject.features[j] for j in used], "steps": steps}
 
 
 def _uncertainty(posterior: ContrastPosterior) -> dict[str, Any]:

@@ -26,13 +26,11 @@ function ticks([low, high], count) {
 function rangeOf(numbers) {
   let low = Infinity,
     high = -Infinity;
-  groups.forEach(({ from, to }, code) => {
-    if (state.hidden.has(code)) return;
-    for (let i = from; i < to; i++) {
-      if (numbers[i] < low) low = numbers[i];
-      if (numbers[i] > high) high = numbers[i];
-    }
-  });
+  for (let i = 0; i < N; i++) {
+    if (!isShown(i)) continue;
+    if (numbers[i] < low) low = numbers[i];
+    if (numbers[i] > high) high = numbers[i];
+  }
   const margin = 0.05 * (high - low || 1);
   return low > high ? [-1, 1] : [low - margin, high + margin];
 }

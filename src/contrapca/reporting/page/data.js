@@ -42,19 +42,38 @@ const positions = new Tables(points.positions),
   loadings = new Tables(points.loadings);
 const featureNames = points.loadings.features;
 const rowNumbers = new Uint32Array(bytes(points.rows).buffer);
-const labelValues = points.values && new Float64Array(bytes(points.values).buffer); // of the cases; NaN without a label
 
-let first = 0;
-// Points of a group stand together, `from` the first one `to` the next group.
-const groups = points.groups.map((group) => ({ ...group, from: first, to: (first += group.count) }));
-const groupOf = new Uint8Array(N);
-groups.forEach(({ from, to }, code) => groupOf.fill(code, from, to));
+const GROUPS_ALONE = "cases and controls"; // the column that tells nothing else apart
 
-// With one component the height has no meaning: groups in rows, points spread by a fixed pattern.
-const spread = Float64Array.from(groupOf, (code, i) => code + ((i * 0.618034) % 1) * 0.7 - 0.35);
+// Something known of the samples: the groups of the legend (controls, then classes of the cases), or numbers.
+class Column {
+  constructor({ name, entries, codes, numbers }) {
+    const own = bytes(codes),
+      from = points.n_background;
+    this.name = name;
+    this.numbers = numbers && new Float64Array(bytes(numbers).buffer); // of all points; NaN where it is not known
+    this.groupOf = new Uint8Array(N);
+    own.forEach((code, i) => (this.groupOf[from + i] = code + 1));
+    const members = Array.from({ length: entries.length + 1 }, () => []);
+    this.groupOf.forEach((code, i) => members[code].push(i));
+    const legendName = (own) => {
+      if (name === GROUPS_ALONE || name === "cluster") return own;
+      return this.numbers && own === name ? "cases" : `cases: ${own}`;
+    };
+    this.groups = [{ ...points.controls, rows: points.n_rows[0] }, ...entries].map((group, code) => ({
+      ...group,
+      own: group.name, // without saying that they are cases
+      name: code ? legendName(group.name) : group.name,
+      members: members[code],
+    }));
+    // With one component the height has no meaning: groups in rows, points spread by a fixed pattern.
+    this.spread = Float64Array.from(this.groupOf, (code, i) => code + ((i * 0.618034) % 1) * 0.7 - 0.35);
+  }
+}
+const columns = points.columns.map((column) => new Column(column));
 
 const short = (value, digits = 4) => Number(value.toPrecision(digits)).toString();
-const percent = (share) => `${(100 * share).toFixed(1)} %`;
+const percent = (share) => (share > 0 && share < 0.0005 ? "<0.1%" : `${(100 * share).toFixed(1)}%`);
 const gammaText = (g) => `gamma = ${short(path.gammas[g])}`;
 const componentName = (axis) => `component ${axis + 1}`;
 
@@ -76,20 +95,22 @@ function nameOf(i) {
   return own ?? `${control ? "control" : "case"}, row ${rowNumbers[i] + 1}`;
 }
 
-function labelOf(i) {
-  const group = groups[groupOf[i]];
-  return group.on_scale ? String(labelValues[i - points.n_background]) : group.name;
+// What is known of a point in a column, by default that which colours them.
+function labelOf(i, column = state.column) {
+  const value = column.numbers?.[i];
+  return Number.isFinite(value) ? String(value) : column.groups[column.groupOf[i]].own;
 }
 
 // What everything on the page shows. `shades`: a byte for each point, 255 if it has no value; null without a scale.
 const state = {
+  column: columns[0], // whose groups are in the legend
   hidden: new Set(), // groups
   selected: new Uint8Array(N),
   scale: null, // { name, shades, low, high }
   arrows: false,
   mode: null, // what dragging does: "zoom", "move" or "select"
 };
-const isShown = (i) => !state.hidden.has(groupOf[i]);
+const isShown = (i) => !state.hidden.has(state.column.groupOf[i]);
 
 // Change a text only if it differs: a new one, even if it is the same, makes the browser lay out the page again.
 function write(node, text) {

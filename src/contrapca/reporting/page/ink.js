@@ -38,12 +38,12 @@ const SHADE_INKS = Int32Array.from(SHADES, inkOf);
 // The colour of a point: its shade on the scale, or that of its group.
 const colourOf = (i) => {
   const shade = state.scale ? state.scale.shades[i] : 255;
-  return shade < 255 ? SHADES[shade] : groups[groupOf[i]].rgb;
+  return shade < 255 ? SHADES[shade] : state.column.groups[state.column.groupOf[i]].rgb;
 };
-groups.forEach((group) => {
+for (const group of columns.flatMap((column) => column.groups)) {
   group.rgb = parseColour(group.colour);
   group.ink = inkOf(group.rgb);
-});
+}
 
 // The pixels that a symbol touches: their places (dx, dy) from its middle, and how much of each it covers, 1 to 256.
 const stamps = new Map();
@@ -77,17 +77,17 @@ function drawPoints(image, radius) {
       ]
     : [[0, 0.8]];
   for (const [selected, opacity] of passes) {
-    groups.forEach((group, code) => {
+    state.column.groups.forEach((group, code) => {
       if (!state.hidden.has(code)) drawGroup(image, group, stampOf(group.symbol, radius), selected, opacity);
     });
   }
 }
 
-function drawGroup({ pixels, width, height, xs, ys }, { from, to, ink }, { half, dx, dy, cover }, selected, opacity) {
+function drawGroup({ pixels, width, height, xs, ys }, { members, ink }, { half, dx, dy, cover }, selected, opacity) {
   const offsets = Int32Array.from(dx, (x, k) => dy[k] * width + x),
     weights = Int32Array.from(cover, (share) => share * opacity),
     shades = state.scale?.shades;
-  for (let i = from; i < to; i++) {
+  for (const i of members) {
     const x = xs[i],
       y = ys[i];
     if (state.selected[i] !== selected || x < -half || y < -half || x >= width + half || y >= height + half) continue;

@@ -1,4 +1,4 @@
-// The page: slider, axes, toolbar, two settings side by side.
+// The page: axes, toolbar, slider, two settings side by side.
 
 // No window but this one.
 Object.defineProperty(window, "open", { value: () => null, writable: false, configurable: false });
@@ -12,7 +12,11 @@ const redraw = () =>
     picture.draw();
   });
 const calm = matchMedia("(prefers-reduced-motion: reduce)");
-let timer = null;
+const folded = element("cautions"); // null if there are none
+let wasOpen = false; // before printing
+const PAUSE = 150; // milliseconds after the last step until the table of features follows
+let timer = null,
+  tableTimer = null;
 
 function showReadout(picture, readout, slider) {
   const { step } = picture;
@@ -28,6 +32,8 @@ function show(g) {
   pictures[0].show(g);
   showReadout(pictures[0], element("readout"), element("gamma"));
   showLoadings();
+  clearTimeout(tableTimer);
+  tableTimer = setTimeout(showTable, PAUSE);
   if (state.selected.includes(1)) showSelection();
   markCurves();
 }
@@ -70,7 +76,7 @@ function setMode(mode) {
 
 function compare() {
   const shown = element("second").hidden;
-  element("second").hidden = !shown;
+  element("second").hidden = element("second-slider").hidden = !shown;
   element("explorer").classList.toggle("two", shown);
   element("compare").setAttribute("aria-pressed", String(shown));
   redraw();
@@ -95,7 +101,10 @@ for (const [picture, ending] of [
       picture.axes[j] = Number(event.target.value);
       picture.view = null;
       picture.show(picture.step);
-      if (picture === pictures[0]) showLoadings();
+      if (picture !== pictures[0]) return;
+      showLoadings();
+      showTable();
+      showColourChoice();
     }),
   );
 }
@@ -118,7 +127,6 @@ element("arrows")?.addEventListener("click", () => {
 document
   .querySelectorAll("button[data-mode]")
   .forEach((button) => button.addEventListener("click", () => setMode(button.dataset.mode)));
-element("search").addEventListener("input", showMatches);
 matchMedia("(prefers-color-scheme: dark)").addEventListener("change", redraw);
 for (const [event, paper] of [
   ["beforeprint", true],
@@ -126,6 +134,8 @@ for (const [event, paper] of [
 ]) {
   addEventListener(event, () => {
     document.documentElement.toggleAttribute("data-paper", paper); // ink on white, also in dark mode
+    if (folded && paper) wasOpen = folded.open;
+    if (folded) folded.open = paper || wasOpen; // all of them are printed
     redraw();
   });
 }
@@ -139,9 +149,15 @@ pictures.forEach(attachPointer);
 makeLegend();
 makeTakeaway();
 if (!matchMedia("(pointer: coarse)").matches) setMode("zoom"); // fingers scroll the page; the buttons change that
-setScale(labelScale());
+setScale(scaleOf(state.column));
 show(path.start);
+showTable();
 drawCurves();
+// Cautions are unfolded where the answers still fit on the first screen.
+if (folded) {
+  folded.open = true;
+  if (element("answers").getBoundingClientRect().bottom > innerHeight) folded.open = false;
+}
 // For tests and for readers who write scripts: the pictures, and what they show.
 window.contrapcaReport = { pictures, state, positions, show };
 document.documentElement.dataset.ready = "true";

@@ -6,13 +6,14 @@ const STRIP = 16; // characters of a name beside its strip
 const LINE = 13; // pixels of a line of words
 
 // With one component each group has a strip, whose name stands beside it.
-const LEFT = d > 1 ? MARGIN.left : Math.max(...groups.map(({ name }) => textWidth(cut(name, STRIP)))) + 14;
+const leftMargin = () =>
+  d > 1 ? MARGIN.left : Math.max(...state.column.groups.map(({ name }) => textWidth(cut(name, STRIP)))) + 14;
 
 // Values and names of the strips that a frame shows; with two components undefined, since there are none.
 function stripNames({ y, height }) {
   if (d > 1) return undefined;
   const every = Math.ceil((LINE * (y[1] - y[0])) / height); // strips to a line of words
-  return groups
+  return state.column.groups
     .map(({ name }, code) => [code, cut(name, STRIP)])
     .filter(([code]) => !state.hidden.has(code) && code > y[0] && code < y[1] && code % every === 0);
 }
@@ -29,7 +30,7 @@ class Picture {
     this.mark = null; // the point under the pointer or the keyboard's cursor
     this.lasso = null; // corners, in pixels of the frame
     this.x = new Float64Array(N);
-    this.y = d > 1 ? new Float64Array(N) : spread;
+    this.y = d > 1 ? new Float64Array(N) : state.column.spread;
     this.image = { xs: new Int32Array(N), ys: new Int32Array(N) };
     this.place();
   }
@@ -38,6 +39,7 @@ class Picture {
   place() {
     positions.column(this.step, this.axes[0], this.x);
     if (d > 1) positions.column(this.step, this.axes[1], this.y);
+    else this.y = state.column.spread;
   }
 
   show(step) {
@@ -55,10 +57,11 @@ class Picture {
       style = getComputedStyle(document.documentElement);
     this.box = null;
     if (wide < 100 || high < 100) return; // not on the screen
+    const left = leftMargin();
     const box = {
-      left: LEFT,
+      left,
       top: MARGIN.top,
-      width: wide - LEFT - MARGIN.right,
+      width: wide - left - MARGIN.right,
       height: high - MARGIN.top - MARGIN.bottom,
     };
     this.box = box;
@@ -172,13 +175,14 @@ class Picture {
   }
 
   describe() {
-    const shown = groups
+    const shown = state.column.groups
       .filter((_, code) => !state.hidden.has(code))
-      .map(({ name, count }) => `${count.toLocaleString("en")} ${name}`);
+      .map(({ name, members }) => `${members.length.toLocaleString("en")} ${name}`);
     const [x, y] = this.titles();
     const listed = shown.slice(0, 8).join(", ") + (shown.length > 8 ? ` and ${shown.length - 8} more groups` : "");
     const axes = `Across: ${x}.${y && ` Up: ${y}.`}`;
-    this.root.setAttribute("aria-label", `Scatter plot at ${gammaText(this.step)}. ${axes} Points: ${listed}.`);
+    const at = this.step === path.start ? "" : ` at ${gammaText(this.step)}`;
+    this.root.setAttribute("aria-label", `Scatter plot${at}. ${axes} Points: ${listed}.`);
   }
 }
 

@@ -55,8 +55,10 @@ function showTooltip(picture) {
 }
 
 function describePoint(picture, i) {
-  const group = groups[groupOf[i]],
-    lines = [nameOf(i), group.on_scale ? `${group.name} ${labelOf(i)}` : group.name];
+  const { column } = state,
+    control = i < points.n_background,
+    told = control || column.name === GROUPS_ALONE ? (control ? "control" : "case") : `${column.name}: ${labelOf(i)}`,
+    lines = [nameOf(i), told];
   picture.axes.forEach((axis, j) => lines.push(`${componentName(axis)}: ${short([picture.x, picture.y][j][i], 3)}`));
   const { scale } = state;
   if (scale?.feature !== undefined) {

@@ -44,8 +44,7 @@ const escaped = (text) =>
     .replace(/[<>&"]/g, (character) => `&#${character.charCodeAt(0)};`)
     .replace(/[\u0000-\u0008\u000b\u000c\u000e-\u001f\ufffe\uffff]/g, " ");
 const WIDTH = 960,
-  HEIGHT = 640,
-  LEGEND = 250;
+  HEIGHT = 640;
 const PRINTED = [
   ".tick, .frame { stroke: #888888; }",
   ".arrow { fill: none; stroke: #222222; stroke-width: 1.5; }",
@@ -55,23 +54,24 @@ const PRINTED = [
   ".heading { font-size: 18px; font-weight: 600; }",
 ].join("\n");
 
-// The first picture as it is on the page (zoom, colours, hidden groups), drawn for paper.
+// The first picture as it is on the page (zoom, colours, hidden groups), drawn for paper, the legend beside it.
 function svgText(picture) {
   const top = 64,
-    left = LEFT + 6,
-    frame = new Frame(
-      { left, top, width: WIDTH - LEGEND - left - 10, height: HEIGHT - top - 54 },
-      picture.frame.x,
-      picture.frame.y,
-    );
+    left = leftMargin(),
+    shown = state.column.groups.filter((_, code) => !state.hidden.has(code)),
+    words = [...shown.map(({ name }) => cut(name, 34)), ...(state.scale ? [cut(state.scale.name, 36)] : [])],
+    legend = Math.max(state.scale ? 200 : 0, ...words.map((text) => 24 + textWidth(text))) + 24;
+  const frame = new Frame(
+    { left, top, width: WIDTH - legend - left - 10, height: HEIGHT - top - 54 },
+    picture.frame.x,
+    picture.frame.y,
+  );
   const drawing = { frame, axes: picture.axes, step: picture.step };
   const [xTitle, yTitle] = picture.titles(),
     radius = pointRadius(),
     markup = (parts) =>
       parts.map((part) => new XMLSerializer().serializeToString(part).replace(` xmlns="${SVG}"`, "")).join("");
-  const shapes = groups.map((group, code) =>
-    state.hidden.has(code) ? "" : pointShapes(picture, frame, group, radius),
-  );
+  const shapes = shown.map((group) => pointShapes(picture, frame, group, radius));
   const arrows = state.arrows ? markup(arrowParts(drawing)) : "";
   const about = `${model.estimator}, ${gammaText(picture.step)}; contrapca, ${summary.date}`;
   return [
@@ -84,14 +84,14 @@ function svgText(picture) {
     arrows,
     "</svg>",
     markup(axisParts(frame, xTitle, yTitle, { yTicks: stripNames(frame) })),
-    ...legendParts(WIDTH - LEGEND + 10, top),
+    ...legendParts(shown, WIDTH - legend + 10, top),
     "</svg>",
   ].join("\n");
 }
 
-function pointShapes(picture, frame, { symbol, from, to }, radius) {
+function pointShapes(picture, frame, { symbol, members }, radius) {
   const found = [];
-  for (let i = from; i < to; i++) {
+  for (const i of members) {
     if (!picture.inView(i)) continue;
     const x = frame.across(picture.x[i]).toFixed(1),
       y = frame.down(picture.y[i]).toFixed(1),
@@ -105,9 +105,8 @@ function pointShapes(picture, frame, { symbol, from, to }, radius) {
   return `<g fill-opacity="0.8" fill-rule="evenodd">${found.join("")}</g>`;
 }
 
-function legendParts(x, y) {
-  const shown = groups.filter((_, code) => !state.hidden.has(code)),
-    parts = [];
+function legendParts(shown, x, y) {
+  const parts = [];
   shown.forEach((group, k) => {
     const place = `translate(${x + 6} ${y + 8 + 20 * k}) scale(5)`,
       fill = colourOfSymbol(group);
