@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 import scipy.special
 
-from .._util.arrays import EPS, TINY, Array
+from .._util.arrays import TINY, Array
 from .._util.text import plural
 from ..data import Design, Groups, Indices, Tables, column_means, count_units
 from ..exceptions import GroupError
@@ -23,6 +23,7 @@ CELL_ROWS = 10  # of a dose, so that its rows are about their own mean: five in 
 NEIGHBOURS = 8  # rows of neighbouring doses that are compared with each other where doses have fewer rows
 MANY_CELLS = 20  # beyond, there are too many matrices of chunks: moments come from the rows of each half
 LEAST_CELL = 3  # units, for jackknife values of mean distances
+MOST_SHIFT = 1.0  # of the logarithm of a mean to what it is without an interaction: a stronger one stays significant
 MOST_LEVERAGE = 0.9  # of a row in its regression: the variance of longer ones is not known
 
 
@@ -216,12 +217,13 @@ def weighted_covariance(x: Array, weights: Array) -> Array:
 
 
 def interaction_p(values: Array, signs: Array) -> tuple[Array, Array]:
-    """Statistic and p-value of T = sum_c s_c log e_c > 0, the e_c being mean values of the units of each cell.
+    """Statistic and p-value of T = sum_c s_c log m_c > 0, the m_c being mean values of the units of each cell.
 
-    T and its variance are those of the jackknife over units, by kinds of units: those with rows in the same cells. (A
-    donor with and without the drug counts once.) Linear parts would take one long row in a cell for evidence: the
-    logarithm of its mean grows with that row, and the variance of linear parts does not, but leaving it out shows.
-    Degrees of freedom are Satterthwaite's, of each kind those of a variance of values with their kurtosis.
+    Each logarithm is corrected by half the relative variance of its mean. The variance of T is that of the units'
+    linear parts, by kinds of units: those with rows in the same cells. (A donor with and without the drug counts once.)
+    They are relative to the means under the null hypothesis, the nearest to the m_c of which T is 0, as in a score
+    test: relative to m_c itself one long row in a cell would be taken for evidence, since log m_c grows with it and its
+    linear part does not.
 
     `values` (C, U, k) of units are nan where a unit has no rows in a cell.
     """
@@ -232,37 +234,34 @@ def interaction_p(values: Array, signs: Array) -> tuple[Array, Array]:
     k = values.shape[2]
     if values.shape[1] == 0 or present.sum(axis=1).min() < LEAST_CELL:
         return np.zeros(k), np.ones(k)
-    kinds = np.unique(present, axis=1, return_inverse=True)[1].ravel()
-    counts = present.sum(axis=1)[:, None, None]
-    sums = np.nansum(values, axis=1, keepdims=True)
-    constant = np.any(sums[:, 0] <= 0, axis=0)  # nothing varies in some cell
-    sums = np.maximum(sums, TINY)
-    whole = signs @ np.log(sums / counts)[:, 0]
-    left_out = np.log(
-        np.maximum(sums - np.nan_to_num(values), EPS * sums) / np.maximum(counts - present[:, :, None], 1)
-    )
-    without = np.einsum("c,cuk->uk", signs, left_out)
-    sizes = np.bincount(kinds)
-    estimate, variances, freedom = whole.copy(), np.zeros((sizes.size, k)), np.zeros((sizes.size, k))
-    for kind, n in enumerate(sizes.tolist()):
-        own = without[kinds == kind]
-        apart = own - own.mean(axis=0)
-        square = np.mean(apart**2, axis=0)
-        kurtosis = np.mean(apart**4, axis=0) / np.where(square > 0, square, 1.0) ** 2
-        estimate += (n - 1) * (whole - own.mean(axis=0))
-        variances[kind] = (n - 1) * square
-        freedom[kind] = 2 / (2 / (n - 1) + np.maximum(kurtosis - 3, 0.0) / n)
+    counts = present.sum(axis=1)[:, None]
+    means = np.nansum(values, axis=1) / counts
+    varies = np.all(means > 0, axis=0)  # in every cell
+    means = np.where(means > 0, means, 1.0)
+    apart = np.where(present[:, :, None], values - means[:, None], 0.0) / (counts * means)[:, None]
+    variances = np.sum(apart**2, axis=1) * counts / (counts - 1)  # of the means, relative to their squares
+    T = signs @ (np.log(means) + variances / 2)
     total = variances.sum(axis=0)
-    constant |= total <= 0
-    total = np.where(constant, 1.0, total)
-    statistic = np.where(constant, 0.0, estimate / np.sqrt(total))
-    p_values = scipy.special.stdtr(total**2 / np.maximum(np.sum(variances**2 / freedom, axis=0), TINY), -statistic)
-    in_cells = [int(present[:, kinds == kind][:, 0].sum()) for kind in range(sizes.size)]
-    if len(set(in_cells)) == 1:  # then units of all kinds vary alike if nothing interacts: one variance for all
-        pooled = (sizes - 1) @ (variances * sizes[:, None]) / np.sum(sizes - 1) * np.sum(1 / sizes)
-        pooled = np.where(constant, 1.0, pooled)
-        p_values = np.maximum(p_values, scipy.special.stdtr(freedom.sum(axis=0), -estimate / np.sqrt(pooled)))
-    return statistic, np.where(constant, 1.0, p_values)
+    shift = signs[:, None] * variances / np.where(total > 0, total, 1.0) * T
+    linear = np.einsum("c,ck,cuk->uk", signs, np.exp(np.clip(shift, -MOST_SHIFT, MOST_SHIFT)), apart)
+    kinds = np.unique(present, axis=1, return_inverse=True)[1].ravel()
+    sizes = np.bincount(kinds)
+    parts, in_cells = np.zeros((sizes.size, k)), set()
+    for kind, n in enumerate(sizes.tolist()):
+        parts[kind] = n * linear[kinds == kind].var(axis=0, ddof=1)
+        in_cells.add(int(present[:, kinds == kind][:, 0].sum()))
+    total = parts.sum(axis=0)
+    varies &= total > 0
+    total = np.where(varies, total, 1.0)
+    statistic = np.where(varies, T / np.sqrt(total), 0.0)
+    freedom = sizes[:, None] - 1.0
+    welch = total**2 / np.maximum(np.sum(parts**2 / freedom, axis=0), TINY)
+    p_values = scipy.special.stdtr(welch, -statistic)
+    if len(in_cells) == 1:  # then units of all kinds vary alike if nothing interacts: one variance for all
+        pooled = np.sum(freedom * sizes[:, None] * parts, axis=0) / freedom.sum() * np.sum(1 / sizes)
+        pooled = np.where(varies, pooled, 1.0)
+        p_values = np.maximum(p_values, scipy.special.stdtr(freedom.sum(), -T / np.sqrt(pooled)))
+    return statistic, np.where(varies, p_values, 1.0)
 
 
 # ---------------------------------------------------------------------- (c) doses
