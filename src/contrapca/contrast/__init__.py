@@ -101,4 +101,4 @@ from ._ratio import (
 from ._solution import Solution
 from ._sparse import solve_sparse
 from ._subspaces import affinity, align, canonical_sign_of, principal_angles, principal_axes, procrustes
-from ._whitening import Spread, ledoit_wolf, oracle_approximating, relative_kurtosis, spread
+from ._whitening import Spread, relative_kurtosis, spread
