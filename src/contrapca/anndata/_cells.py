@@ -114,10 +114,11 @@ class Cells:
         Covariates are taken out of all values, zeros included, so sparse tables are then filled in.
         """
         fills = self._fills and (is_sparse(self.matrix) or is_lazy(self.matrix))
+        why = "within= and regress_out=" if self.covariates is not None else "several conditions"
         if (is_lazy(self.matrix) or fills) and (needed := 2 * self.bytes_in_memory) > (free := available_memory()):
             raise MemoryError(
                 f"Reading {plural(len(self.names), 'gene')} of {plural(self.matrix.shape[0], 'cell')}"
-                f"{' without gaps, as within=, regress_out= and conditions need them,' if fills else ''} takes about "
+                f"{f' without gaps, as {why} need them,' if fills else ''} takes about "
                 f"{needed / 1e9:.3g} GB, and {free / 1e9:.3g} GB are free: use fewer genes (mask_var=) or fewer cells."
             )
         if self._in_chunks:
