@@ -360,7 +360,7 @@ def contrast_test(
     """
     check_option(depth, "depth", DEPTHS)
     rng = generator(random_state)
-    study = study_of(X, background, "contrast_test")
+    study = study_of(X, background, "contrast_test", designs=True)
     if study.design is None:
         refuse_weights(study, "contrast_test")
     elif study.tables.incomplete:
