@@ -1,7 +1,7 @@
 """Who is who: what users pass becomes checked groups of rows, with blocks, covariates, weights and labels."""
 
 from ._adjusted import regress_out, within_pairs
-from ._arguments import genes_of, is_anndata, matrix_of
+from ._arguments import genes_of, is_anndata, matrix_of, take
 from ._blocks import (
     Indices,
     checked_blocks,

@@ -426,7 +426,7 @@ class Study:
         edges = np.cumsum([0, *self.counts])
         chosen = self.rows.like(found[(found >= a) & (found < b)] - a for a, b in pairwise(edges))
         for group, own in zip(chosen.names, chosen, strict=True):
-            if own.size < 2:
+            if own.size < 2 and self.design is None:  # the groups of a design are others among other rows
                 raise GroupError(f"{plural(own.size, 'sample')} of the {group} would be left: each group needs 2.")
         return with_rows(self, self.rows.map(take, chosen), chosen)
 
