@@ -410,7 +410,7 @@ LAWS = {
     "lognormal": lambda rng, shape: np.exp(rng.standard_normal(shape)),
     "counts": lambda rng, shape: rng.poisson(0.5, size=shape).astype(float),
 }
-RUNS = 60
+RUNS, FEW = 60, 21
 
 
 def most_rejections(n, level):
@@ -427,12 +427,12 @@ def test_size_of_conditions_and_interactions(law, sizes):
         rng = np.random.default_rng([seed, sizes[0]])
         a, b, c, d = (LAWS[law](rng, (n, D)) for n in sizes)
         study = Study(groups={"A": a, "B": b, "C": c}, background=d)
-        rejections["any"] += run(study, seed).n_components
-        rejections["only in A"] += run(study, seed, only_in="A").n_components
+        rejections["any"] += run(study, seed, n_splits=FEW).n_components
+        rejections["only in A"] += run(study, seed, only_in="A", n_splits=FEW).n_components
         first, second = np.repeat([1, 1, 0, 0], sizes), np.repeat([1, 0, 1, 0], sizes)
         table = frame(np.vstack([a, b, c, d]), g=first, h=second)
         both = Study.from_frame(table, interaction=("g", "h"), case=(1, 1))
-        rejections["interaction"] += run(both, seed).n_components
+        rejections["interaction"] += run(both, seed, n_splits=FEW).n_components
     assert max(rejections.values()) <= most_rejections(RUNS, 0.05), rejections
 
 
@@ -451,7 +451,7 @@ def test_size_of_doses(law, kind):
         rng = np.random.default_rng(seed)
         z = rng.uniform(size=120) if kind == "continuous" else z
         study = of_doses(rng, z, 0, strata, blocks, LAWS[law](rng, (z.size, D)))
-        rejections += run(study, seed).n_components
+        rejections += run(study, seed, n_splits=FEW).n_components
     assert rejections <= most_rejections(RUNS, 0.05)
 
 
@@ -476,7 +476,7 @@ def test_size_by_blocks_and_its_failure_by_rows(kind):
             else:
                 table = table.drop(columns=["g", "h"])
                 study = Study.from_frame(table, groupby="cell", background=0, conditions=True, blocks=blocks)
-            found = run(study, seed).n_components
+            found = run(study, seed, n_splits=FEW).n_components
             by_block, by_row = by_block + found * (blocks is not None), by_row + found * (blocks is None)
     limit = most_rejections(RUNS, 0.05)
     assert by_block <= limit
