@@ -28,7 +28,7 @@ from contrapca import (
     posterior,
     regress_out,
 )
-from contrapca.data import adjusted_tables
+from contrapca.data import Encoded, adjusted_tables, regression
 from contrapca.exceptions import GroupError
 
 pytestmark = pytest.mark.filterwarnings("ignore:PCPCA still shows")
@@ -211,6 +211,16 @@ def test_covariates_and_designs_are_regressed_out_together():
     np.testing.assert_allclose(model.covariate_coefficients_, 0.2, atol=0.05)
     assert model.transform(frame[NAMES], covariates=age).shape == (120, 1)
     assert regress_out(study).covariates is None
+
+
+def test_a_column_that_is_rounding_in_a_half_has_no_effect():
+    """A half may have no row of a stratum: its column is then constant, and what centring leaves of it is rounding."""
+    tables = Study(X[:60], background=X[60:]).tables
+    constants = np.linspace(0.1, 0.9, 40)
+    numbers = tables.rows.map(lambda rows: np.where(np.arange(60)[:, None] < 41, constants, 1.0))
+    chosen = tables.rows.map(lambda rows: np.arange(60) < 41)
+    assert any(np.any(own[:41] != own[:41].mean(axis=0)) for own in numbers)  # there is rounding
+    assert np.abs(regression(tables, Encoded((), numbers), chosen).coefficients).max() < 1e-6
 
 
 # ---------------------------------------------------------------------- parts of a study

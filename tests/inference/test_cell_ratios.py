@@ -67,6 +67,7 @@ def test_one_condition_and_two_doses_are_two_groups():
         plain.variance_table()
 
 
+@pytest.mark.slow
 def test_small_conditions_have_ratios_that_are_not_too_large():
     """Deviations are from the mean of the condition's own few seen rows, and that is taken into account."""
     rng = np.random.default_rng(2)

@@ -363,7 +363,8 @@ def _coefficients(rows: Groups[Array], numbers: Groups[Array], weights: Groups[A
     """
     Z = about_means(numbers, weights)
     norms = np.linalg.norm(Z, axis=0)
-    norms[norms == 0] = 1.0
+    constant = norms <= CONSTANT * np.linalg.norm(np.vstack(list(numbers)), axis=0)  # what is left is rounding
+    Z[:, constant], norms[constant] = 0.0, 1.0
     U, s, Vt = np.linalg.svd(Z / norms, full_matrices=False)
     clear = s > REDUNDANT * s[0]
     ends = np.cumsum([len(table) for table in rows])[:-1]
