@@ -365,3 +365,8 @@ def test_what_needs_populations_is_refused(kind, tmp_path):
     }.items():
         with pytest.raises(GroupError, match=f"{name} compares two populations, but this is a study of"):
             ask(study)
+
+
+def test_doses_that_are_nearly_the_same_have_names_of_their_own():
+    study = by_dose(changed(dose=1e6 + DOSE))
+    assert len(set(study.design.cells)) == len(study.design.cells) == 4

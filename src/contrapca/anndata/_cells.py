@@ -61,7 +61,9 @@ class Cells:
             return Study(rows.foreground, background=background, paired=self.paired, **known, **about)
         tables = self._by_condition((rows.foreground, background))
         groups = dict(zip(self.conditions, tables, strict=False))
-        of_conditions = {name: None if own is None else self._by_condition(own) for name, own in known.items()}
+        of_conditions: dict[str, Any] = {
+            name: None if own is None else self._by_condition(own) for name, own in known.items()
+        }
         return Study(groups=groups, background=background, **of_conditions, **about)
 
     def _by_condition(self, groups: tuple[Any, ...]) -> tuple[Any, ...]:
