@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from .inference import calibrate_power as calibrate_power
     from .inference import check_background as check_background
     from .inference import compare as compare
+    from .inference import condition_similarity as condition_similarity
     from .inference import contrast_path as contrast_path
     from .inference import contrast_test as contrast_test
     from .inference import gamma_limits as gamma_limits
@@ -63,6 +64,7 @@ _HOMES = {
     "check_background": "inference",
     "check_tables": "data.checks",
     "compare": "inference",
+    "condition_similarity": "inference",
     "contrast_path": "inference",
     "contrast_test": "inference",
     "gamma_limits": "inference",

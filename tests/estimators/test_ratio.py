@@ -5,6 +5,7 @@ import pytest
 import scipy.linalg
 import scipy.sparse as sp
 from sklearn.base import clone
+from sklearn.covariance import ledoit_wolf
 from sklearn.decomposition import PCA
 
 import oracles
@@ -120,9 +121,10 @@ def test_every_storage_equals_the_oracle(any_groups, solver, ridge):
     np.testing.assert_allclose(model.background_variance_, np.var(Y @ model.components_.T, axis=0), rtol=1e-7)
 
 
-@pytest.mark.parametrize("ridge", ["auto", 0.3])
+@pytest.mark.parametrize("ridge", ["auto", "oas", 0.3])
 def test_sparse_tables(ridge):
-    X, Y = (sp.random(80, 600, density=0.05, random_state=seed, format="csr") for seed in (0, 1))
+    unequal = sp.diags(np.where(np.arange(600) < 20, 5.0, 1.0))  # or nothing but the identity would be left of cov_Y
+    X, Y = ((sp.random(80, 600, density=0.05, random_state=seed, format="csr") @ unequal).tocsr() for seed in (0, 1))
     model = RatioPCA(2, ridge=ridge).fit(X, background=Y)
     assert model.solver_.name == "lanczos"
     rho, V = oracles.ratio(X.toarray(), Y.toarray(), model.ridge_)
@@ -228,20 +230,60 @@ def test_paths_of_wide_tables_stay_below_the_pure_ratio(tmp_path):
     np.testing.assert_array_equal(load(tmp_path / "path.npz").components(0), path.components(0))
 
 
-def test_the_automatic_ridge_is_the_oracle_approximating_shrinkage(groups):
-    """Written out, from the covariance itself; from moments and sparse rows it is the same."""
+def test_the_automatic_ridge_is_the_shrinkage_of_ledoit_and_wolf(groups):
+    """scikit-learn's; from sparse rows, in halves and at the other end it is the same."""
     X, Y = groups
-    B, (m, D) = oracles.scatter(Y) / len(Y), Y.shape
-    square, trace = np.trace(B @ B), np.trace(B)
-    part = ((1 - 2 / D) * square + trace**2) / ((m + 1 - 2 / D) * (square - trace**2 / D))
+    part = ledoit_wolf(Y - Y.mean(axis=0), assume_centered=True)[1]
     model = RatioPCA(2).fit(X, background=Y)
     assert model.ridge_ == pytest.approx(part / (1 - part))
-    assert RatioPCA(2).fit(Moments.from_rows(X), background=Moments.from_rows(Y)).ridge_ == pytest.approx(model.ridge_)
-    # Estimated by random vectors where the matrix is never formed.
+    # tr B^2 is estimated by random vectors where the matrix is never formed.
     assert RatioPCA(2, solver="lanczos").fit(X, background=Y).ridge_ == pytest.approx(model.ridge_, rel=0.18)
     swapped = RatioPCA(2, end="background").fit(Y, background=X)
     assert swapped.ridge_ == pytest.approx(model.ridge_)
     assert RatioPCA(2, end="both").fit(X, background=Y).ridge_ >= model.ridge_
+    assert held_out_contrast(RatioPCA(2), X, background=Y).gamma == pytest.approx(1 / (1 + model.ridge_))
+
+
+@pytest.mark.parametrize("scale", [None, "group", "pooled"])
+@pytest.mark.parametrize("shape", [(40, 30, 8), (14, 20, 50)], ids=["tall", "wide"])
+def test_the_automatic_ridge_is_that_of_the_scaled_controls(shape, scale):
+    """Of several backgrounds too, each about its own mean."""
+    X, Y = make_groups(*shape)
+    others = {"a": Y, "b": 2 * Y[:9] + 1}
+    model = RatioPCA(2, scale=scale).fit(X, background=others)
+    divisors = [model.scale_] * 2
+    if scale == "group":
+        divisors = [model.fit_.scaling[name].scale for name in others]
+    rows = np.vstack(
+        [(own - own.mean(axis=0)) / divisor for own, divisor in zip(others.values(), divisors, strict=True)]
+    )
+    part = ledoit_wolf(rows, assume_centered=True)[1]
+    assert model.ridge_ == pytest.approx(part / (1 - part), rel=1e-9)
+    assert held_out_contrast(RatioPCA(2, scale=scale), X, background=Y).gamma == pytest.approx(
+        1 / (1 + RatioPCA(2, scale=scale).fit(X, background=Y).ridge_), rel=1e-6
+    )
+
+
+def test_the_oracle_approximating_ridge_needs_moments_only(groups):
+    """Written out, from the covariance itself."""
+    X, Y = groups
+    B, (m, D) = oracles.scatter(Y) / len(Y), Y.shape
+    square, trace = np.trace(B @ B), np.trace(B)
+    part = ((1 - 2 / D) * square + trace**2) / ((m + 1 - 2 / D) * (square - trace**2 / D))
+    model = RatioPCA(2, ridge="oas").fit(X, background=Y)
+    assert model.ridge_ == pytest.approx(part / (1 - part))
+    of_moments = RatioPCA(2).fit(Moments.from_rows(X), background=Moments.from_rows(Y))
+    assert of_moments.ridge_ == pytest.approx(model.ridge_)
+    assert held_out_contrast(RatioPCA(2, ridge="oas"), X, background=Y).gamma == pytest.approx(1 / (1 + model.ridge_))
+
+
+def test_both_automatic_ridges_agree_on_gaussian_rows():
+    X, Y = make_groups(300, 2000, 30)
+    auto, oas = (RatioPCA(2, ridge=ridge).fit(X, background=Y).ridge_ for ridge in ("auto", "oas"))
+    assert auto == pytest.approx(oas, rel=0.05)
+    long = np.random.default_rng(0).standard_t(3, size=(2000, 1))  # a few rows decide the covariance
+    auto, oas = (RatioPCA(2, ridge=ridge).fit(X, background=long * Y).ridge_ for ridge in ("auto", "oas"))
+    assert auto > 2 * oas
 
 
 def test_fewer_controls_need_a_larger_ridge():
@@ -383,7 +425,7 @@ def test_without_ridge_too_many_features(monkeypatch):
 rng = np.random.default_rng(0)
 CASES, CONTROLS = rng.standard_normal((30, 6)), rng.standard_normal((25, 6))
 BAD = {
-    "negative ridge": ({"ridge": -1}, CONTROLS, ValueError, "ridge=-1 must be 'auto' or a number"),
+    "negative ridge": ({"ridge": -1}, CONTROLS, ValueError, "ridge=-1 must be 'auto', 'oas' or a number"),
     "nan ridge": ({"ridge": np.nan}, CONTROLS, ValueError, "ridge=nan"),
     "ridge of another type": ({"ridge": "Auto"}, CONTROLS, TypeError, "ridge='Auto'"),
     "end": ({"end": "top"}, CONTROLS, ValueError, "end='top' is not valid"),

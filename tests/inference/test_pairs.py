@@ -20,7 +20,7 @@ from contrapca import (
     held_out_contrast,
     within_pairs,
 )
-from contrapca.data import design_of, study_of
+from contrapca.data import encoded_of, study_of
 from contrapca.exceptions import GroupError
 from contrapca.inference._held_out import study_halves
 from contrapca.moments._subsets import row_units
@@ -125,8 +125,8 @@ def test_covariates_of_held_out_rows_do_not_leak(width):
     """The regression of each half is that of its own rows."""
     cases, controls = rng.normal(size=(40, width)), rng.normal(size=(40, width))
     tables = study_of(cases, controls, "test").tables
-    units, design = row_units(tables), design_of(Study(cases, background=controls, covariates=(ZX, ZY)))
-    halves = study_halves(tables, units, 2, np.random.default_rng(0), design=design)
+    units, encoded = row_units(tables), encoded_of(Study(cases, background=controls, covariates=(ZX, ZY)))
+    halves = study_halves(tables, units, 2, np.random.default_rng(0), encoded=encoded)
     for inside in halves:
         parts = halves.parts(inside)
         left, fitted = parts.part_of.map(lambda own, inside=inside: inside[own]), parts.union(inside)[1]

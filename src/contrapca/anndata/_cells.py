@@ -13,8 +13,8 @@ import numpy.typing as npt
 
 from .._util.arrays import Array, Rows, available_memory, in_memory, is_sparse, library_of
 from .._util.optional import require
-from .._util.text import did_you_mean, is_missing, listed, plural
-from ..data import Groups, Indices, Study, checked_blocks, group_rows, is_anndata, matrix_of, named_backgrounds
+from .._util.text import as_list, did_you_mean, is_missing, listed, plural
+from ..data import Groups, Indices, Study, checked_blocks, group_rows, is_anndata, matrix_of, named_backgrounds, take
 from ..data.rows import DaskRows, labelled_moments, row_chunks
 from ..exceptions import GroupError, warn
 from ..moments import MAX_DENSE, DenseScatter, Moments
@@ -40,29 +40,44 @@ class Cells:
     weights: Groups[Array] | None  # how often each cell of each group counts, from 0 to 1; None: once
     of_genes: bool  # whether columns are genes, which an array of `obsm` has not
     params: dict[str, Any]  # the arguments that chose all this, as they are stored
+    conditions: tuple[str, ...] = ()  # if there are several: their names, and
+    condition_of: Indices | None = None  # that of each cell of the foreground, those of one condition together
 
     def study(self, rows: Groups[Rows], *, labels: Any = None, names: Any = None, label_name: Any = None) -> Study:
         """The rows of each group, with what is known of them."""
         covariates = None
         if self.covariates is not None:
             covariates = tuple(self.covariates.iloc[cells].reset_index(drop=True) for cells in self.groups)
-        return Study(
-            rows.foreground,
-            background=background_argument(rows),
-            blocks=None if self.blocks is None else tuple(self.blocks),
-            paired=self.paired,
-            covariates=covariates,
-            weights=None if self.weights is None else tuple(self.weights),
-            labels=labels,
-            names=names,
-            features=self.names,
-            label_name=label_name,
-        )
+        known: dict[str, Any] = {
+            "blocks": None if self.blocks is None else tuple(self.blocks),
+            "covariates": covariates,
+            "weights": None if self.weights is None else tuple(self.weights),
+            "labels": labels,
+            "names": names,
+        }
+        about: dict[str, Any] = {"features": self.names, "label_name": label_name}
+        background = background_argument(rows)
+        if self.condition_of is None:
+            return Study(rows.foreground, background=background, paired=self.paired, **known, **about)
+        tables = self._by_condition((rows.foreground, background))
+        groups = dict(zip(self.conditions, tables, strict=False))
+        of_conditions: dict[str, Any] = {
+            name: None if own is None else self._by_condition(own) for name, own in known.items()
+        }
+        return Study(groups=groups, background=background, **of_conditions, **about)
+
+    def _by_condition(self, groups: tuple[Any, ...]) -> tuple[Any, ...]:
+        """What belongs to the cells of the foreground, for each condition, and to those of the background."""
+        own, controls = groups
+        parts = [np.flatnonzero(self.condition_of == c) for c in range(len(self.conditions))]
+        return (*(None if own is None else take(own, part) for part in parts), controls)
 
     def some(self, kept: Groups[Indices], **changed: Any) -> Cells:
         """Some cells of each group, by their places in it."""
         blocks, weights = (None if own is None else own.map(_take, kept) for own in (self.blocks, self.weights))
         found = replace(self, groups=self.groups.map(_take, kept), blocks=blocks, weights=weights)
+        if self.condition_of is not None:
+            found = replace(found, condition_of=self.condition_of[kept.foreground])
         return replace(found, **changed)
 
     def alike(self, random_state: int | None) -> Cells:
@@ -79,9 +94,14 @@ class Cells:
         return self.some(self.groups.like(kept), weights=None)
 
     @property
+    def _fills(self) -> bool:
+        """Whether means are taken out of values, zeros included, so that sparse rows become dense."""
+        return self.covariates is not None or self.condition_of is not None
+
+    @property
     def is_large(self) -> bool:
         """Whether the matrix is lazy and too large to be kept in memory, but not for moments of its genes."""
-        streams = self._in_chunks and self.covariates is None and len(self.names) <= MAX_DENSE
+        streams = self._in_chunks and not self._fills and len(self.names) <= MAX_DENSE
         return streams and self.bytes_in_memory > KEEP_BYTES
 
     @property
@@ -89,7 +109,7 @@ class Cells:
         """What the genes that are used take in memory; sparse values are counted where that is possible."""
         n, D = self.matrix.shape[0], len(self.names)
         sparse = hasattr(self.matrix, "format") or is_sparse(getattr(self.matrix, "_meta", None))
-        if not sparse or self.covariates is not None:
+        if not sparse or self._fills:
             return (4.0 if self.matrix.dtype == np.float32 else 8.0) * n * D
         if not hasattr(self.matrix, "group"):  # dask
             return 12.0 * n * D * FILLED
@@ -101,11 +121,12 @@ class Cells:
 
         Covariates are taken out of all values, zeros included, so sparse tables are then filled in.
         """
-        fills = self.covariates is not None and (is_sparse(self.matrix) or is_lazy(self.matrix))
+        fills = self._fills and (is_sparse(self.matrix) or is_lazy(self.matrix))
+        why = "within= and regress_out=" if self.covariates is not None else "several conditions"
         if (is_lazy(self.matrix) or fills) and (needed := 2 * self.bytes_in_memory) > (free := available_memory()):
             raise MemoryError(
                 f"Reading {plural(len(self.names), 'gene')} of {plural(self.matrix.shape[0], 'cell')}"
-                f"{' without gaps, as within= and regress_out= need them,' if fills else ''} takes about "
+                f"{f' without gaps, as {why} need them,' if fills else ''} takes about "
                 f"{needed / 1e9:.3g} GB, and {free / 1e9:.3g} GB are free: use fewer genes (mask_var=) or fewer cells."
             )
         if self._in_chunks:
@@ -194,6 +215,14 @@ def choose(
     params = given | {"mask_var": used, "blocks": blocks, "pairs": pairs}
     params |= {"regress_out": taken_out or None, "within": within}
     weights, types = None, 0
+    codes = None
+    if isinstance(foreground, Mapping):
+        if within is not None or pairs is not None:
+            raise GroupError(
+                f"With several conditions, {'within=' if within is not None else 'pairs='} is not possible: cells of "
+                "each count by their number. Compare one condition, or pass blocks= and regress_out=."
+            )
+        groups, codes = _by_conditions(group_values(adata.obs, groupby), groups, foreground)
     if within is not None:
         groups, weights, types = _alike_in_types(adata.obs, groups, within)
     covariates = covariates_of(adata.obs, taken_out, within if types > 1 else None)
@@ -215,6 +244,8 @@ def choose(
         weights=weights,
         of_genes=obsm is None,
         params=params,
+        conditions=() if codes is None else tuple(foreground),
+        condition_of=codes,
     )
 
 
@@ -250,11 +281,28 @@ def _groups(obs: Any, groupby: Any, background: Any, foreground: Any) -> Groups[
     named = named_backgrounds(background)
     if any("/" in name for name in named):
         raise GroupError(f"Backgrounds are named {listed(list(named))}: files take '/' for a folder, so leave it out.")
-    groups = group_rows(values, named, foreground, f"adata.obs[{groupby!r}]")
+    cases = foreground
+    if isinstance(foreground, Mapping):
+        if len(named) > 1:
+            raise GroupError("Several conditions share one background: pass a list of values as background=.")
+        cases = [label for own in foreground.values() for label in as_list(own)]
+    groups = group_rows(values, named, cases, f"adata.obs[{groupby!r}]")
     for name, cells in zip(groups.names, groups, strict=True):
         if cells.size < 2:
             raise GroupError(f"The {name} has {plural(cells.size, 'cell')}: each group needs at least 2.")
     return groups
+
+
+def _by_conditions(
+    values: npt.NDArray[Any], groups: Groups[Indices], foreground: Mapping[str, Any]
+) -> tuple[Groups[Indices], Indices]:
+    """The groups with the cells of a condition together, and the condition of each cell of the foreground."""
+    if any("/" in name for name in foreground):
+        raise GroupError(f"Conditions are named {listed(list(foreground))}: files take '/' for a folder.")
+    own = values[groups.foreground].tolist()
+    parts = [groups.foreground[[value in as_list(labels) for value in own]] for labels in foreground.values()]
+    codes = np.repeat(np.arange(len(parts)), [part.size for part in parts])
+    return groups.like([np.concatenate(parts), *groups.backgrounds]), codes
 
 
 def _check_mask_values(var: Any, mask_var: Any) -> None:

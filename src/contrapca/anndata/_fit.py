@@ -14,7 +14,7 @@ import numpy.typing as npt
 from .._util.arrays import Array, Rows, spread_out
 from .._util.checks import check_option
 from .._util.text import default_names, is_missing, joined, plural
-from ..data import Groups, tables_of, units_of
+from ..data import Groups, encoded_of, tables_of, units_of
 from ..data.checks import are_counts
 from ..data.rows import DaskRows
 from ..estimators import ContrastSolver, SparseCPCA, latent_means, unfitted
@@ -108,7 +108,7 @@ def adjusted(model: Any, table: Rows, covariates: Any) -> tuple[Rows, npt.NDArra
             "the fit does not know, so their latents are NaN: leave them out before sc.pp.neighbors and the like."
         )
     found = np.full(table.shape, np.nan, dtype=table.dtype)
-    found[known] = regression.adjusted(table[known], regression.design(covariates[known], None, int(known.sum())))
+    found[known] = regression.adjusted(table[known], regression.encoded(covariates[known], None, int(known.sum())))
     return found, known
 
 
@@ -130,6 +130,8 @@ def on_unseen_cells(cells: Cells, table: Any, model: Any, most: int | None = MOS
     if not all(np.isfinite(own.sum()) for own in rows):
         return None
     latents = latents_of(model, rows.foreground)
+    for c in range(len(some.conditions)):  # each is about its own mean
+        latents[some.condition_of == c] -= latents[some.condition_of == c].mean(axis=0)
     alike = model
     if len(cells.names) > FEW_GENES and not isinstance(model, SparseCPCA):
         alike, rows = _in_strongest_directions(model, rows)
@@ -140,7 +142,7 @@ def on_unseen_cells(cells: Cells, table: Any, model: Any, most: int | None = MOS
     try:
         tables = tables_of(study, allow_missing=False)
         unit_of = units_of(study, tables, least=2, what="holding rows out")
-        return held_out_of(alike, tables, unit_of, shown=latents)
+        return held_out_of(alike, tables, unit_of, encoded_of(study, tables), shown=latents, design=study.design)
     except (InfeasibleGammaError, RankError):  # gamma or n_comps is too large for half of the cells
         return None
 

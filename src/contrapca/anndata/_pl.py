@@ -101,7 +101,9 @@ def embedding(
         )
     cases = ~controls
     if "foreground" in params:  # others are in neither group
-        named = np.atleast_1d(params["foreground"]).tolist()
+        asked = params["foreground"]
+        own = asked.values() if isinstance(asked, Mapping) else [asked]
+        named = [label for part in own for label in np.atleast_1d(part).tolist()]
         cases &= np.array([value in named for value in values], dtype=bool)
     known = np.isfinite(Z).all(axis=1)  # cells whose type the fit does not know have no latents
     real = supported(entry)

@@ -114,8 +114,13 @@ def fit_results(
 
 
 def evidence(held_out: HeldOutContrast) -> dict[str, Any]:
-    """What unseen cells say of each component, as `uns` holds it."""
-    return {
+    """What unseen cells say of each component, as `uns` holds it; and of each condition, if there are several."""
+    of_conditions = held_out.cells and {
+        "conditions": np.array(held_out.cells.cells),
+        "condition_ratio": np.exp(held_out.cells.log_ratios),
+        "condition_interval": held_out.cells.intervals,
+    }
+    return (of_conditions or {}) | {
         "held_out_ratio": held_out.ratios,
         "held_out_interval": held_out.intervals,
         "held_out_p": held_out.p_values,

@@ -54,9 +54,10 @@ def contrapca(
         The value of `groupby` that marks the controls, for example "ctrl". The values of a list are one group with one
         mean; a dict has several backgrounds by name, {"old": "ctrl1", "new": ["ctrl2", "ctrl3"]}, each centred by its
         own mean.
-    foreground : label, or list of labels, optional
+    foreground : label, list of labels, or a dict of either, optional
         The value of the cases; by default all cells that are not background. Cells of neither group do not take part
-        in the fit, but get latents.
+        in the fit, but get latents. A dict names several conditions, {"A": "drug a", "B": ["drug b", "drug c"]}: each
+        is about its own mean, and all count alike. Sparse values are filled in for it.
     n_comps : int, default 10
         Number of components.
     gamma : float or "auto", default "auto"
@@ -112,8 +113,9 @@ def contrapca(
           `contrapca.held_out_contrast` finds it with at most 5000 cells of each group and, with more than 200 genes, in
           the 100 strongest directions of all: `held_out_ratio` (n_comps,),
           `held_out_interval` (n_comps, 2), `held_out_p`, `agreement`, `found_again` and `largest_share`, shape
-          (n_comps,), which `contrapca.get.components` returns as a table; and `model`, the arrays of the saved model,
-          which `contrapca.get.model` reads.
+          (n_comps,), which `contrapca.get.components` returns as a table; of several conditions, `conditions`,
+          `condition_ratio` and `condition_interval`, shape (conditions, n_comps, ...); and `model`, the arrays of the
+          saved model, which `contrapca.get.model` reads.
 
     Examples
     --------

@@ -25,6 +25,7 @@ from ._fit import (
     Latents,
     Settings,
     Step,
+    refuse_design,
     same_groups,
     settled,
     share_of,
@@ -47,8 +48,10 @@ from ._halves import (
     RANKED,
     SEED,
     SPLITS,
+    HalfLatents,
     Halves,
     Training,
+    by_cell,
     half_latents,
     halves_of,
     in_original_units,
@@ -58,7 +61,7 @@ from ._halves import (
     reproducible_contrast,
     unwarned,
 )
-from ._held_out import UnitSquares, held_out, largest_shares, mean_ratio, one_error_rule, ratio_intervals
+from ._held_out import UnitSquares, combined_logs, held_out, largest_shares, mean_ratio, one_error_rule, ratio_intervals
 from ._lbfgs import minimise
 from ._limits import cpca_limit, pcpca_limit, rank_exceeds
 from ._path import TOLERANCE, PathSpectrum, path_of_solutions, solve_path
@@ -97,4 +100,4 @@ from ._ratio import (
 from ._solution import Solution
 from ._sparse import solve_sparse
 from ._subspaces import affinity, align, canonical_sign_of, principal_angles, principal_axes, procrustes
-from ._whitening import Spread, ledoit_wolf, oracle_approximating, relative_kurtosis, spread
+from ._whitening import Spread, relative_kurtosis, spread

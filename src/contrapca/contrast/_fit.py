@@ -11,6 +11,7 @@ from .._files import ROUNDING, check_values
 from .._util.arrays import Array
 from .._util.checks import check_count, check_option
 from ..data import Groups, Regression, Scaling
+from ..exceptions import GroupError
 from ..moments import Filling, Indices, Plateau, SolverChoice, factors, mixed
 from ._gaussian import LatentGaussian
 
@@ -161,6 +162,8 @@ class Fit:
         Which rows of the tables count less because they are long (F42); None if nobody has looked.
     filling : Filling or None
         What missing values of rows are replaced by, if the fit had some and no probability model (F45).
+    design : str or None
+        What the groups are weighted rows of, if they are no populations: "a dose (concentration)".
     """
 
     scaling: Groups[Scaling]
@@ -186,6 +189,7 @@ class Fit:
     plateau: Plateau | None = None
     shortened: Groups[Indices] | None = None
     filling: Filling | None = None
+    design: str | None = None
 
     def _check_values(self) -> None:
         """Raise if no contrast has these."""
@@ -287,6 +291,15 @@ class Fit:
     def shares(self) -> Groups[Array]:
         """Fraction of each group's total variance along each component, shape (k,)."""
         return self.variances.map(share_of, self.totals)
+
+
+def refuse_design(fit: Fit, what: str) -> None:
+    """Raise if the groups of a fit are no populations, which `what` is about."""
+    if fit.design is not None:
+        raise GroupError(
+            f"{what} needs a population, but this model was fitted to {fit.design}, whose groups are weighted rows of "
+            "several cells: fit two groups for it."
+        )
 
 
 def same_groups(scaling: Groups[Scaling], *others: Groups[Any] | None) -> None:

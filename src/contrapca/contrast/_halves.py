@@ -16,7 +16,7 @@ from scipy.sparse.csgraph import min_weight_full_bipartite_matching
 from .._util.arrays import TINY, Array
 from .._util.threads import calm_threads
 from ..data import Groups, Tables
-from ..exceptions import ContrastWarning
+from ..exceptions import ContrastWarning, GroupError
 from ..moments import (
     Complete,
     Indices,
@@ -109,12 +109,14 @@ def halves_of(
     rng: np.random.Generator,
     parts: Callable[[Groups[Indices]], Callable[[Flags], Parts]] | None = None,
     unscaled: int | None = None,
+    sections: Groups[Indices] | None = None,
 ) -> Halves:
     """Random halves of some tables, given the independent unit of each row.
 
     `parts` makes those of each half from the part of each row, where they differ; `unscaled` as for `make_parts`.
+    Rows of a section, of those that are numbered over all groups, are spread over the parts evenly, too.
     """
-    part_of = assign_folds(unit_of, PARTS, rng)
+    part_of = assign_folds(unit_of, PARTS, rng) if sections is None else _parts_of_sections(unit_of, sections, rng)
     n_parts = 1 + max(int(own.max()) for own in part_of)
     # Of an odd number the first half has one part less.
     splits = np.argsort(rng.random((n_splits, n_parts)), axis=1) < n_parts // 2
@@ -122,6 +124,32 @@ def halves_of(
         return Halves(parts(part_of), splits, unit_of)
     same = make_parts(tables, part_of, unscaled=unscaled)
     return Halves(lambda inside: same, splits, unit_of)
+
+
+def by_cell(values: Groups[Any], cell_of: Groups[Indices]) -> Groups[Any]:
+    """The values of rows, grouped by the cells of a design in place of the foreground and background."""
+    every, cells = np.concatenate(list(values)), np.concatenate(list(cell_of))
+    names = ("foreground", *(f"cell {c}" for c in range(1, int(cells.max()) + 1)))
+    return Groups.from_items((every[cells == c] for c in range(len(names))), names)
+
+
+def _parts_of_sections(
+    unit_of: Groups[Indices], sections: Groups[Indices], rng: np.random.Generator
+) -> Groups[Indices]:
+    """The part of each row, so that all have rows of every section."""
+    stacked = np.concatenate(list(sections))
+    _, codes = np.unique(stacked, return_inverse=True)
+    edge = len(sections.foreground)
+    found = np.empty(stacked.size, dtype=np.intp)
+    units = by_cell(unit_of, sections.like([codes[:edge], codes[edge:]]))
+    if any(np.all(own == own[0]) for own in units):
+        raise GroupError(
+            "All rows of a condition, a cell or a dose are in one block, so that their mean is not known where this "
+            "block is held out: leave blocks= (or strata=) out, or that part of the rows, or measure more blocks."
+        )
+    for c, own in enumerate(assign_folds(units, PARTS, rng)):
+        found[codes == c] = own
+    return sections.like([found[:edge], found[edge:]])
 
 
 @dataclass(frozen=True)

@@ -21,6 +21,7 @@ PERMUTED = 199  # exchanges of units between the groups
 MANY_UNITS = 500  # in the smaller group: from there on sums are normal
 MOST_UNITS = 2000  # of a group are exchanged; more are not more telling
 SURE = 0.95  # of an interval
+MOST_BITS = 60  # of a whole number
 
 
 # ---------------------------------------------------------------------- folds
@@ -140,19 +141,34 @@ class UnitSquares:
     weights: Array
 
     @classmethod
-    def of(cls, latents: Sequence[HalfLatents], unit_of: Groups[Indices], weights: Groups[Array | None]) -> UnitSquares:
-        """From latents (n, k) of halves, each of which judges the rows that it has not seen."""
+    def of(
+        cls,
+        latents: Sequence[HalfLatents],
+        unit_of: Groups[Indices],
+        weights: Groups[Array | None],
+        sections: Groups[Indices] | None = None,
+    ) -> UnitSquares:
+        """From latents (n, k) of halves, each of which judges the rows that it has not seen.
+
+        Rows of a section are about a mean of their own; without sections, all rows of a group are.
+        """
         count = 1 + max(int(own.max()) for own in unit_of)
         k = latents[0].every.foreground.shape[1]
         squares, rows = np.zeros((len(unit_of), count, k)), np.zeros((len(unit_of), count))
+        inside = unit_of.map(np.zeros_like) if sections is None else sections
         for half in latents:
-            for g, (Z, unseen, units, w) in enumerate(zip(half.every, half.unseen, unit_of, weights, strict=True)):
+            every = zip(half.every, half.unseen, unit_of, weights, inside, strict=True)
+            for g, (Z, unseen, units, w, section) in enumerate(every):
                 often = np.ones(len(Z)) if w is None else w
                 # Deviations are from the mean of the units that were seen, which is as far from the truth as the mean
                 # of as many units of one size is.
-                sizes = np.bincount(units[~unseen], often[~unseen])
-                seen = sizes.sum() ** 2 / np.sum(sizes**2)
-                own, part = units[unseen], (often[:, None] * Z**2)[unseen] * seen / (seen + 1)
+                seen = np.ones((len(Z), 1))
+                for s in np.unique(section):
+                    known = ~unseen & (section == s)
+                    if known.any():
+                        sizes = np.bincount(units[known], often[known])
+                        seen[section == s] = sizes.sum() ** 2 / np.sum(sizes**2)
+                own, part = units[unseen], (often[:, None] * Z**2 * seen / (seen + 1))[unseen]
                 rows[g] += np.bincount(own, often[unseen], count)
                 squares[g] += np.stack([np.bincount(own, column, count) for column in part.T], axis=1)
         return cls(squares, rows)
@@ -173,9 +189,12 @@ class UnitSquares:
             return np.log(means[0]) - np.log(parts.sum(axis=0)), np.einsum("guk,gk->uk", of_unit, part)
 
     @property
-    def kinds(self) -> Array:
-        """In which groups each unit is, shape (units,), one bit for each group."""
-        return np.asarray((self.weights > 0).T @ (1 << np.arange(len(self.weights))))
+    def kinds(self) -> Indices:
+        """In which groups each unit is, shape (units,): one bit for each group, or a number where they are many."""
+        inside = self.weights > 0
+        if len(inside) > MOST_BITS:
+            return np.unique(inside, axis=1, return_inverse=True)[1].ravel() + inside.any(axis=0)
+        return np.asarray(inside.T @ (1 << np.arange(len(inside))))
 
 
 def spread_of_units(added: Array, units: UnitSquares) -> tuple[Array, Array]:
@@ -248,6 +267,22 @@ def ratio_intervals(units: UnitSquares, mix: Array, rng: np.random.Generator) ->
     with np.errstate(divide="ignore", invalid="ignore"):
         p_values = scipy.special.stdtr(freedom, -ratios / errors * reach / high)
     return ratios, errors, intervals, p_values
+
+
+def combined_logs(units: UnitSquares, factors: Array) -> tuple[Array, Array]:
+    """Sums of the groups' log variances times a factor each, (k,), and their intervals (k, 2) by Student's t."""
+    some = np.flatnonzero(factors)
+    used = UnitSquares(units.squares[some], units.weights[some])
+    total, rows = used.squares.sum(axis=1), used.weights.sum(axis=1)
+    means = total / rows[:, None]
+    of_unit = used.squares - used.weights[:, :, None] * means[:, None]
+    left = np.maximum(1 - used.weights / rows[:, None], TINY)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        added = np.einsum("guk,gk->uk", of_unit / left[:, :, None], factors[some, None] / total)
+        sums = np.asarray(factors[some] @ np.log(means))
+    variance, freedom = spread_of_units(added, used)
+    reach = scipy.special.stdtrit(freedom, (1 + SURE) / 2) * np.sqrt(OTHER_AXES * variance)
+    return sums, np.stack([sums - reach, sums + reach], axis=1)
 
 
 def mean_ratio(units: UnitSquares, mix: Array) -> tuple[float, float]:

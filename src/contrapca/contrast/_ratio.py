@@ -8,7 +8,7 @@ coordinates of their span (F7).
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -35,6 +35,7 @@ from ..moments import (
 from ._eigen import Spectrum, top_eigenpairs, top_eigenvalues, top_of, top_vectors
 from ._limits import rank_exceeds
 from ._path import outside, symmetric
+from ._shrinkage import ledoit_wolf, oracle_approximating
 from ._solution import Solution
 
 FOREGROUND, BACKGROUND, BOTH = "foreground", "background", "both"
@@ -290,33 +291,41 @@ def _from_contrasts(quotient: Quotient, d: int, start: Array | None) -> Found:
 # ---------------------------------------------------------------------- the automatic ridge
 
 
-def shrunk_strength(contrast: Contrast, end: str) -> float:
-    """gamma in [0, 1) that shrinks the denominator's covariance as its rows demand (F27); of two ends, the smaller."""
-    if has_few_rows(group for _, group in contrast.terms):
-        contrast = reduced_contrast(contrast, 0)[0]
-    cases, controls = _mean_of(contrast.terms[:1]), _mean_of(contrast.terms[1:])
-    chosen = {FOREGROUND: [controls], BACKGROUND: [cases], BOTH: [cases, controls]}[end]
-    return min(1 - _shrinkage(covariance) for covariance in chosen)
+def shrunk_strength(contrast: Contrast, end: str, fourths: Groups[float] | None = None) -> float:
+    """gamma in [0, 1) that shrinks the denominator's covariance as its rows demand (F27); of two ends, the smaller.
 
-
-def _shrinkage(covariance: Contrast) -> float:
-    """Part of the identity in a shrunk covariance B, in (0, 1], by the oracle-approximating rule.
-
-    It needs tr B and tr B^2 only (Chen, Wiesel, Eldar and Hero 2010); where B is not a matrix, random vectors estimate
-    the latter (Hutchinson 1990).
+    `fourths` are the sums of |y|^4 over the rows of each group about its mean, in units of its total variance; without
+    them rows count as Gaussian.
     """
-    D, m, square = covariance.n_features, sum(group.weight for _, group in covariance.terms), 0.0
-    if covariance.trace > 0:
-        # tr B is 1 in these units, so that squares do not overflow.
-        B = Contrast.of(*((c / covariance.trace, group) for c, group in covariance.terms))
-        if B.is_dense:
-            matrix = B.dense()
-            square = float(namespace(matrix).linalg.matrix_norm(matrix)) ** 2
-        else:
-            probes = np.random.default_rng(0).choice([-1.0, 1.0], size=(B.size, PROBES))
-            square = float(np.sum(B.matmul(probes) ** 2)) / PROBES
-    spread = (m + 1 - 2 / D) * (square - 1 / D)
-    return min(((1 - 2 / D) * square + 1) / spread, 1.0) if spread > 0 else 1.0
+    terms, fewer = contrast.terms, contrast
+    if has_few_rows(group for _, group in terms):
+        fewer = reduced_contrast(contrast, 0)[0]
+    parts = {FOREGROUND: [slice(1, None)], BACKGROUND: [slice(1)], BOTH: [slice(1), slice(1, None)]}[end]
+    every = [None] * len(terms) if fourths is None else list(fourths)
+    return min(1 - _shrinkage(_mean_of(fewer.terms[part]), every[part]) for part in parts)
+
+
+def _shrinkage(covariance: Contrast, fourths: Sequence[float | None]) -> float:
+    """Part of the identity in a shrunk covariance B, in (0, 1]: by Ledoit and Wolf, or from moments alone.
+
+    Where B is not a matrix, random vectors estimate tr B^2 (Hutchinson 1990).
+    """
+    trace, m = covariance.trace, sum(group.weight for _, group in covariance.terms)
+    if not trace > 0:
+        return 1.0
+    # tr B is 1 in these units, so that squares do not overflow.
+    B = Contrast.of(*((c / trace, group) for c, group in covariance.terms))
+    if B.is_dense:
+        matrix = B.dense()
+        square = float(namespace(matrix).linalg.matrix_norm(matrix)) ** 2
+    else:
+        probes = np.random.default_rng(0).choice([-1.0, 1.0], size=(B.size, PROBES))
+        square = float(np.sum(B.matmul(probes) ** 2)) / PROBES
+    shares = [group.total_variance() / trace for _, group in covariance.terms]
+    known = [own * share**2 for own, share in zip(fourths, shares, strict=True) if own is not None]
+    if len(known) < len(shares):
+        return oracle_approximating(square, 1.0, covariance.n_features, m)
+    return ledoit_wolf(square, 1.0, covariance.n_features, m, sum(known) / m)
 
 
 # ---------------------------------------------------------------------- gamma = 1 / (1 + ridge), and what belongs to it

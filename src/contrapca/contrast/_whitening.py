@@ -12,6 +12,7 @@ from .._util.threads import calm_threads
 from ..data import Groups
 from ..exceptions import GroupError
 from ..moments import MAX_DENSE, Basis, Moments, has_few_rows, reduce_rows
+from ._shrinkage import ledoit_wolf, oracle_approximating
 
 
 @dataclass(frozen=True)
@@ -42,6 +43,12 @@ class Spread:
     def square(self) -> float:
         """tr S^2."""
         return float(self.values @ self.values)
+
+    def shrinkage(self, fourth: float | None) -> float:
+        """The part of the identity in a shrunk S that the rows ask for; without the mean of |y|^4 that of Gaussian
+        rows."""
+        facts = self.square, self.n_features * self.mean_variance, self.n_features, self.weight
+        return oracle_approximating(*facts) if fourth is None else ledoit_wolf(*facts, fourth)
 
     def factors(self, shrinkage: float) -> tuple[Array, float]:
         """1 / sqrt((1 - delta) v + delta t) for the eigenvalues v (k,), and for those that are 0."""
@@ -89,25 +96,6 @@ def spread(groups: Sequence[Moments]) -> Spread:
     order = np.flatnonzero(kept)[::-1]  # the largest first, as `lift` wants them
     V = basis.lift(V[:, order], values[order], [1 / total] * len(groups))
     return Spread(values[order][::-1], V[:, ::-1], total, D)
-
-
-def ledoit_wolf(found: Spread, fourth: float) -> float:
-    """The part of the identity in a shrunk covariance, in [0, 1], by Ledoit and Wolf (2004).
-
-    `fourth` is the mean of |y|^4 over the rows.
-    """
-    spread_of_values = found.square - found.n_features * found.mean_variance**2
-    if spread_of_values <= EPS * found.square:
-        return 1.0
-    return float(min(1.0, max(fourth - found.square, 0.0) / found.weight / spread_of_values))
-
-
-def oracle_approximating(found: Spread) -> float:
-    """The same from moments alone, for Gaussian rows (Chen, Wiesel, Eldar and Hero 2010)."""
-    D, m, trace = found.n_features, found.weight, found.n_features * found.mean_variance
-    apart = (m + 1 - 2 / D) * (found.square - trace**2 / D)
-    over = (1 - 2 / D) * found.square + trace**2
-    return float(min(1.0, over / apart)) if apart > EPS * over else 1.0
 
 
 def relative_kurtosis(found: Spread, fourth: float) -> float:

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import sys
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+import scipy.sparse
 
-from .._util.arrays import is_sparse, on_device, put
+from .._util.arrays import is_sparse, library_of, on_device, put
 from .._util.text import did_you_mean, listed, plural
 from ..exceptions import GroupError
 from ._blocks import Indices
@@ -126,6 +128,27 @@ def take(values: Any, rows: Indices) -> Any:
     if hasattr(values, "format") and hasattr(values, "tocsr"):  # other sparse formats have no rows
         values = values.tocsr()
     return values[put(rows, values, "int64") if on_device(values) else rows]
+
+
+def stacked(parts: Sequence[Any]) -> Any:
+    """Tables of the same columns as one, or what stands beside them: lists, arrays, Series, dicts of arrays."""
+    first = parts[0]
+    if isinstance(first, dict) and not is_sparse(first):
+        return {name: stacked([own[name] for own in parts]) for name in first}
+    if isinstance(first, list):
+        return [value for own in parts for value in own]
+    library = library_of(type(first))
+    if library == "pandas":
+        return sys.modules["pandas"].concat(parts)
+    if library == "polars":
+        return sys.modules["polars"].concat(parts)
+    if library == "pyarrow":
+        return sys.modules["pyarrow"].concat_tables(parts)
+    if is_sparse(first):
+        return scipy.sparse.vstack(parts, format="csr")
+    if on_device(first) or library == "dask":
+        raise GroupError("Conditions are stacked in memory: pass their tables as NumPy arrays or data frames.")
+    return np.concatenate([np.asarray(own) for own in parts])
 
 
 def matrix_of(

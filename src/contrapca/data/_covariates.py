@@ -1,4 +1,4 @@
-"""Covariates: from columns to a design matrix, and the regression that takes them out of rows (F35)."""
+"""Covariates: from columns to numbers, and the regression that takes them out of rows (F35)."""
 
 from __future__ import annotations
 
@@ -152,13 +152,14 @@ def check_same(names: list[str], wanted: list[str], argument: str) -> None:
 
 
 @dataclass(frozen=True)
-class Design:
-    """Covariates of all groups as numbers.
+class Encoded:
+    """Covariates of all groups as numbers, and what else is regressed out with them.
 
     Attributes
     ----------
     columns : tuple of Column
     numbers : Groups of ndarray of shape (n_k, q)
+        The last columns are those of a design, which new rows do not have.
     """
 
     columns: tuple[Column, ...]
@@ -166,11 +167,11 @@ class Design:
 
     @property
     def names(self) -> list[str]:
-        """Names of the q columns."""
+        """Names of the columns of covariates."""
         return [name for column in self.columns for name in column.encoded]
 
 
-def encoded(tables: Tables, covariates: Groups[dict[str, Values]]) -> Design:
+def encoded_covariates(tables: Tables, covariates: Groups[dict[str, Values]]) -> Encoded:
     """Covariates as numbers; `covariates` has the columns of all rows of the tables as they were given."""
     given = covariates.map(
         lambda own, kept: [values if kept is None else values[kept] for values in own.values()], tables.kept
@@ -181,7 +182,7 @@ def encoded(tables: Tables, covariates: Groups[dict[str, Values]]) -> Design:
         levels = sorted({str(value) for own in values for value in own.tolist()})
         columns.append(Column(name, tuple(levels) if any(own.dtype == object for own in values) else None))
     numbers = given.map(lambda own: numbers_of(columns, own, "covariates"))
-    return _checked(Design(tuple(columns), numbers), tables)
+    return _checked(Encoded(tuple(columns), numbers), tables)
 
 
 def checked_covariates(given: Groups[Any], rows: Groups[Any]) -> Groups[dict[str, Values]] | None:
@@ -228,30 +229,30 @@ def check_dense(rows: Rows, group: str) -> None:
     raise TypeError(f"Adjusted rows are dense, but the {group} {how}.")
 
 
-def _checked(design: Design, tables: Tables) -> Design:
-    """The design; raise if it says nothing, or too much."""
-    for column in design.columns:
+def _checked(encoded: Encoded, tables: Tables) -> Encoded:
+    """The covariates as numbers; raise if they say nothing, or too much."""
+    for column in encoded.columns:
         if not column.encoded:  # one level
             raise _constant(column.name)
-    for name, numbers in zip(design.numbers.names, design.numbers, strict=True):
+    for name, numbers in zip(encoded.numbers.names, encoded.numbers, strict=True):
         if np.linalg.matrix_rank(numbers - numbers.mean(axis=0)) >= len(numbers) - 1:
             raise GroupError(
-                f"The covariates explain the {name} entirely: {plural(len(design.names), 'column')} of numbers "
-                f"({listed(design.names)}) for {plural(len(numbers), 'row')}. Use fewer covariates or levels; a "
+                f"The covariates explain the {name} entirely: {plural(len(encoded.names), 'column')} of numbers "
+                f"({listed(encoded.names)}) for {plural(len(numbers), 'row')}. Use fewer covariates or levels; a "
                 "category of its own for each row explains everything."
             )
-    centred = about_means(design.numbers, tables.weights)
-    size = np.abs(np.vstack(list(design.numbers))).max(axis=0)
+    centred = about_means(encoded.numbers, tables.weights)
+    size = np.abs(np.vstack(list(encoded.numbers))).max(axis=0)
     if np.any(same := np.abs(centred).max(axis=0) <= CONSTANT * size):
-        raise _constant(design.names[int(np.argmax(same))])
+        raise _constant(encoded.names[int(np.argmax(same))])
     # The part of each column that is left after those before it.
     left = np.abs(np.diag(np.linalg.qr(centred / np.linalg.norm(centred, axis=0), mode="r")))
     if np.any(left < REDUNDANT):
         raise GroupError(
-            f"The covariate {design.names[int(np.argmax(left < REDUNDANT))]!r} is a combination of those before it "
-            f"({listed(design.names)}): leave it out."
+            f"The covariate {encoded.names[int(np.argmax(left < REDUNDANT))]!r} is a combination of those before it "
+            f"({listed(encoded.names)}): leave it out."
         )
-    return design
+    return encoded
 
 
 def _constant(name: str) -> GroupError:
@@ -262,7 +263,7 @@ def _constant(name: str) -> GroupError:
 
 
 def about_means(numbers: Groups[Array], weights: Groups[Array | None]) -> Array:
-    """The design about the means of each group, times the square roots of the weights, stacked."""
+    """Columns of numbers about the means of each group, times the square roots of the weights, stacked."""
     return np.vstack(list(numbers.map(about_mean, weights)))
 
 
@@ -295,7 +296,13 @@ class Regression:
         """Names of the q columns of numbers."""
         return [name for column in self.columns for name in column.encoded]
 
-    def design(self, covariates: Any, X: Any, n_rows: int) -> Array:
+    @property
+    def of_covariates(self) -> Regression | None:
+        """Without the coefficients of a design, which are those of the rows that it was made for."""
+        q = len(self.names)
+        return Regression(self.columns, self.reference[:q], self.coefficients[:q]) if q else None
+
+    def encoded(self, covariates: Any, X: Any, n_rows: int) -> Array:
         """Covariates of new rows as numbers, shape (n, q); a dict has the checked columns of a `Study`."""
         known = [column.levels is not None for column in self.columns]
         if isinstance(covariates, dict):
@@ -305,14 +312,14 @@ class Regression:
         check_same(names, [column.name for column in self.columns], "covariates")
         return numbers_of(self.columns, values, "covariates")
 
-    def effect(self, design: Array) -> Array:
+    def effect(self, numbers: Array) -> Array:
         """What differs from rows with average covariates, shape (n, D)."""
-        return (design - self.reference) @ self.coefficients
+        return (numbers - self.reference) @ self.coefficients
 
-    def adjusted(self, rows: Rows, design: Array, group: str = "table") -> Rows:
+    def adjusted(self, rows: Rows, numbers: Array, group: str = "table") -> Rows:
         """Rows as they would be with average covariates; missing values stay missing."""
         check_dense(rows, group)
-        return rows - self.effect(design).astype(rows.dtype)
+        return rows - self.effect(numbers).astype(rows.dtype)
 
     def _check_values(self) -> None:
         """Raise if no fit has these."""
@@ -321,11 +328,11 @@ class Regression:
             raise ValueError("its covariates do not fit its coefficients")
 
 
-def regression(tables: Tables, design: Design, chosen: Groups[Flags] | None = None) -> Regression:
+def regression(tables: Tables, encoded: Encoded, chosen: Groups[Flags] | None = None) -> Regression:
     """Coefficients from all rows, or the chosen ones, each group about its own means (F35)."""
     for group, table in zip(tables.rows.names, tables.rows, strict=True):
         check_dense(table, group)
-    rows, numbers, weights = tables.rows, design.numbers, tables.weights
+    rows, numbers, weights = tables.rows, encoded.numbers, tables.weights
     if chosen is not None:
         rows, numbers, weights = (_some(one, chosen) for one in (rows, numbers, weights))
     coefficients = _coefficients(rows, numbers, weights)
@@ -336,13 +343,13 @@ def regression(tables: Tables, design: Design, chosen: Groups[Flags] | None = No
         if min(counts) == 0 or sum(counts) - len(counts) <= len(coefficients):
             raise GroupError(
                 f"The feature {tables.feature(j)} is observed in too few rows ({listed(counts)}) to regress the "
-                f"covariates {listed(design.names)} out of it: drop it from both groups, or use fewer covariates."
+                f"covariates {listed(encoded.names)} out of it: drop it from both groups, or use fewer covariates."
             )
         some = (_some(one, observed) for one in (column, numbers, weights))
         coefficients[:, j] = _coefficients(*some)[:, 0]
     totals = numbers.map(lambda Z, w: len(Z) if w is None else w.sum(), weights)
     means = numbers.map(lambda Z, w: np.average(Z, axis=0, weights=w), weights)
-    return Regression(design.columns, np.average(list(means), axis=0, weights=list(totals)), coefficients)
+    return Regression(encoded.columns, np.average(list(means), axis=0, weights=list(totals)), coefficients)
 
 
 def _some(values: Groups[Any], chosen: Groups[Flags]) -> Groups[Any]:
@@ -356,7 +363,8 @@ def _coefficients(rows: Groups[Array], numbers: Groups[Array], weights: Groups[A
     """
     Z = about_means(numbers, weights)
     norms = np.linalg.norm(Z, axis=0)
-    norms[norms == 0] = 1.0
+    constant = norms <= CONSTANT * np.linalg.norm(np.vstack(list(numbers)), axis=0)  # what is left is rounding
+    Z[:, constant], norms[constant] = 0.0, 1.0
     U, s, Vt = np.linalg.svd(Z / norms, full_matrices=False)
     clear = s > REDUNDANT * s[0]
     ends = np.cumsum([len(table) for table in rows])[:-1]
@@ -366,10 +374,10 @@ def _coefficients(rows: Groups[Array], numbers: Groups[Array], weights: Groups[A
     return found
 
 
-def without_covariates(tables: Tables, design: Design, known: Regression | None = None) -> tuple[Tables, Regression]:
+def without_covariates(tables: Tables, encoded: Encoded, known: Regression | None = None) -> tuple[Tables, Regression]:
     """Tables adjusted to average covariates, by a known regression or by their own."""
-    found = regression(tables, design) if known is None else known
-    rows = tables.rows.map(found.adjusted, design.numbers)
+    found = regression(tables, encoded) if known is None else known
+    rows = tables.rows.map(found.adjusted, encoded.numbers)
     means = rows.map(lambda table, w: column_means(table, w, allow_missing=True), tables.weights)
     for name, before, after in zip(rows.names, tables.rows, rows, strict=True):
         total, left = (float(np.nansum((table - np.nanmean(table, axis=0)) ** 2)) for table in (before, after))

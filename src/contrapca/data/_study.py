@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from itertools import pairwise
@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from .._util.arrays import is_sparse
 from .._util.tables import shown_as_html
 from .._util.text import as_list, is_missing, joined, listed, plural
 from ..exceptions import GroupError
@@ -23,13 +24,23 @@ from ._arguments import (
     names_in,
     read_known,
     select,
+    stacked,
     take,
 )
 from ._blocks import Indices, checked_blocks, table_units
-from ._covariates import Design, checked_covariates, encoded, without_covariates
+from ._covariates import Encoded, checked_covariates, encoded_covariates, without_covariates
+from ._design import Asked, Design, check_doses_in_blocks, conditions, some_of
 from ._groups import Groups, Tables, is_moments
-from ._labels import checked_labels, group_rows, named_backgrounds
-from ._tables import checked_tables, column_names, index_names, moments_tables, refuse_missing, stacked_tables
+from ._labels import checked_labels, named_backgrounds
+from ._tables import (
+    check_same_columns,
+    checked_tables,
+    column_names,
+    index_names,
+    moments_tables,
+    refuse_missing,
+    stacked_tables,
+)
 
 
 @dataclass(frozen=True, eq=False, init=False, repr=False)
@@ -44,6 +55,11 @@ class Study:
         The foreground (cases); rows are samples. Arrays of dask, torch and CuPy stay where they are.
     background : the same of shape (m, D), or a dict of them, optional
         The background (controls), or several by name.
+    groups : dict of tables, optional
+        In place of `X`: several conditions by name, {"A": XA, "B": XB}, that share one background. Each is about its
+        own mean, and all count alike, whatever their number of rows; they are stacked, and labelled by their names.
+        Tuples then have an entry for each condition and one for the background. `from_frame` makes the same from a
+        column, and designs of two factors or a dose.
     blocks : tuple, or column name, optional
         The donor, animal or plate of each sample, (of the foreground, of the background): samples of a block are not
         independent. A label in both groups is one block with samples in both.
@@ -81,6 +97,8 @@ class Study:
     label_name : str, or None
         The column or Series that the labels are from.
     paired : bool
+    design : Design, or None
+        How several conditions, two factors or a dose became two groups.
 
     Examples
     --------
@@ -104,13 +122,15 @@ class Study:
     labels: Groups[npt.NDArray[Any] | None]
     label_name: str | None
     paired: bool
+    design: Design | None
     _names: Groups[list[str] | None]  # that were given; None where the table may have an index
 
     def __init__(
         self,
-        X: Any,
+        X: Any = None,
         *,
         background: Any = None,
+        groups: Any = None,
         blocks: Any = None,
         covariates: Any = None,
         weights: Any = None,
@@ -121,37 +141,69 @@ class Study:
         label_name: str | None = None,
     ) -> None:
         # The groups, and what is said of each; columns that are named here are no features.
-        given = groups_of(X, background)
+        given = groups_of(X, background) if groups is None else conditions_of(X, groups, background)
         for k, (group, table) in enumerate(zip(given.names, given, strict=True)):
-            if any(table is other for other in list(given)[:k]):
+            if any(same_table(table, other) for other in list(given)[:k]):
                 raise GroupError(f"The {group} is a table of another group, too: a sample is in one group only.")
         beside = {"blocks": blocks, "covariates": covariates, "weights": weights, "labels": labels, "names": names}
         rows, known = read_known(given, beside)
+        design = None
+        if groups is not None:
+            counts = rows.map(n_rows_of)
+            rows, known = stacked_conditions(rows, known)
+            cells = np.repeat(np.arange(len(counts)), list(counts))
+            edge = sum(list(counts)[:-1])
+            design = conditions(rows.like([cells[:edge], cells[edge:]]), given.names)
+        if label_name is None:
+            first = labels[0] if isinstance(labels, tuple) and labels else labels
+            label_name = first if isinstance(first, str) else getattr(first, "name", None)
+        self._check(rows, known, features, label_name if isinstance(label_name, str) else None, paired, design)
+
+    def _check(
+        self,
+        rows: Groups[Any],
+        known: dict[str, Groups[Any]],
+        features: Sequence[str] | None,
+        label_name: str | None,
+        paired: bool,
+        design: Design | None = None,
+    ) -> Study:
+        """Set all fields from tables and what was given for the samples of each group."""
         if any(is_moments(table) for table in rows):
             if features is not None:
                 raise GroupError("Moments have the names of their features: leave features= out.")
-            self._set(rows, moments_tables(rows, known))
-            return
+            return self._set(rows, moments_tables(rows, known))
         own_features = None if features is None else checked_features(features, rows.foreground)
+        if design is not None:
+            if any(own is not None for own in known["weights"]) or paired:
+                extra = "paired=True" if paired else "weights="
+                raise GroupError(
+                    f"A design says itself how often each row counts, and compares within blocks: leave {extra} out."
+                )
+            known["weights"] = design.weights
+            if all(own is None for own in known["labels"]):
+                known["labels"], label_name = design.cell_names, design.name
         tables = checked_tables(rows, known["weights"], name="Study", features=own_features, weights_are="weights")
-        # A value for each sample. A design of more than two groups (several conditions, two factors, a dose) would be
-        # made here: from these blocks and labels, a weight of either sign for each row of `tables`.
+        if design is not None and tables.incomplete:
+            raise GroupError(
+                "Values are missing, but designs need complete rows: impute them, or drop rows or features."
+            )
+        # A value for each sample.
         counts = rows.map(n_rows_of)
-        beside = {
+        beside: dict[str, Any] = {
             "blocks": checked_blocks(known["blocks"], counts, paired=paired),
             "covariates": checked_covariates(known["covariates"], rows),
             "labels": checked_labels(known["labels"], counts, "labels", allow_missing=True),
             "_names": checked_labels(known["names"], counts, "names"),
         }
+        if design is not None:
+            check_doses_in_blocks(design, beside["blocks"])
         # Samples of weight 0, which are no longer in `tables`, are left out of everything.
         if any(own is not None for own in tables.kept):
             chosen = tables.kept.map(lambda own, count: np.flatnonzero(np.ones(count) if own is None else own), counts)
             rows, tables = rows.map(take, chosen), replace(tables, kept=rows.map(lambda _: None))
             beside = {key: None if own is None else own.map(take, chosen) for key, own in beside.items()}
-        if label_name is None:
-            first = labels[0] if isinstance(labels, tuple) and labels else labels
-            label_name = first if isinstance(first, str) else getattr(first, "name", None)
-        self._set(rows, tables, **beside, label_name=label_name if isinstance(label_name, str) else None, paired=paired)
+        return self._set(rows, tables, **beside, label_name=label_name, paired=paired, design=design)
 
     def _set(
         self,
@@ -162,16 +214,17 @@ class Study:
         labels: Groups[Any] | None = None,
         label_name: str | None = None,
         paired: bool = False,
+        design: Design | None = None,
         _names: Groups[Any] | None = None,
     ) -> Study:
         """Set all fields, which are checked already, but for what covariates say together."""
         nothing: Groups[Any] = rows.map(lambda _: None)
         labels, names = (nothing if own is None else own for own in (labels, _names))
         names = names.map(lambda own: None if own is None else list(map(str, own)))
-        values = rows, tables, blocks, covariates, labels, label_name, paired, names
+        values = rows, tables, blocks, covariates, labels, label_name, paired, design, names
         for field, value in zip(fields(self), values, strict=True):
             object.__setattr__(self, field.name, value)
-        _ = self._design  # raises here, not in the function that needs it
+        _ = self._encoded  # raises here, not in the function that needs it
         return self
 
     @classmethod
@@ -179,9 +232,14 @@ class Study:
         cls,
         frame: Any,
         *,
-        groupby: str,
-        background: Any,
+        groupby: str | None = None,
+        background: Any = None,
         foreground: Any = None,
+        conditions: bool = False,
+        interaction: tuple[str, str] | None = None,
+        case: tuple[Any, Any] | None = None,
+        dose: str | None = None,
+        strata: str | None = None,
         blocks: str | None = None,
         covariates: Any = None,
         weights: str | None = None,
@@ -198,33 +256,55 @@ class Study:
         background : value of that column, list of values, or a dict of them
             The values of a list are one group with one mean; a dict has several backgrounds by name, {"old": "ctrl1",
             "new": ["ctrl2", "ctrl3"]}, each centred by its own mean.
-        foreground : value, or list of them, optional
-            By default all other values. Samples of other values are left out.
+        foreground : value, list of them, or a dict of either, optional
+            By default all other values. Samples of other values are left out. A dict names several conditions,
+            {"low": "1 nM", "high": ["10 nM", "100 nM"]}.
+        conditions : bool, default False
+            Whether every value of the foreground is a condition of its own, as if a dict named it: each is about its
+            own mean, and all count alike.
+        interaction : tuple of two str, optional
+            In place of `groupby`: the columns of two factors, of two values each. The foreground is where both are at
+            their case, or neither.
+        case : tuple
+            The value of each factor that is of interest: ("mut", "treated").
+        dose : str, optional
+            In place of `groupby`: a column of numbers. High values are the foreground, low ones the background, and
+            rows count the more, the further their rank is from the mean.
+        strata : str, optional
+            With `dose`: the column within whose values doses are compared, such as the compound.
         blocks, weights, labels : str, optional
             Columns.
         covariates : str or list of str, optional
             Columns.
         paired : bool, default False
         """
-        check_column(frame, groupby, "groupby", "the frame")
+        asked = Asked(groupby, background, foreground, conditions, interaction, case, dose, strata)
+        for column, argument in asked.columns.items():
+            check_column(frame, column, argument, "the frame")
         named = {"blocks": blocks, "covariates": covariates, "weights": weights, "labels": labels}
-        for argument, own in named.items():
-            if groupby in names_in(own, argument):
-                raise GroupError(f"The column {groupby!r} is used twice, as groupby= and {argument}=: use it once.")
-        rows = group_rows(np.asarray(frame[groupby]), background, foreground, f"column {groupby!r}")
-        table = select(frame, [name for name in column_names(frame) or [] if name != groupby])
-        tables = rows.map(lambda own: take(table, own))
-        others = dict(zip(tables.names[1:], tables.backgrounds, strict=True))
-        return cls(tables.foreground, background=others, **named, paired=paired)
+        shared = [column for argument, own in named.items() for column in names_in(own, argument)]
+        if groupby is not None and groupby in shared:
+            argument = next(argument for argument, own in named.items() if groupby in names_in(own, argument))
+            raise GroupError(f"The column {groupby!r} is used twice, as groupby= and {argument}=: use it once.")
+        rows, design = asked.rows(lambda name: np.asarray(frame[name]), lambda name: f"column {name!r}")
+        left = [name for name in column_names(frame) or [] if name not in asked.columns or name in shared]
+        table = select(frame, left)
+        found, known = read_known(rows.map(lambda own: take(table, own)), named | {"names": None})
+        return object.__new__(cls)._check(found, known, None, labels, paired, design)
 
     @classmethod
     def from_anndata(
         cls,
         adata: Any,
         *,
-        groupby: str,
-        background: Any,
+        groupby: str | None = None,
+        background: Any = None,
         foreground: Any = None,
+        conditions: bool = False,
+        interaction: tuple[str, str] | None = None,
+        case: tuple[Any, Any] | None = None,
+        dose: str | None = None,
+        strata: str | None = None,
         blocks: str | None = None,
         covariates: Any = None,
         weights: str | None = None,
@@ -239,7 +319,8 @@ class Study:
         Parameters
         ----------
         adata : AnnData
-        groupby, background, foreground, blocks, covariates, weights, labels, paired
+        groupby, background, foreground, conditions, interaction, case, dose, strata, blocks, covariates, weights, \
+        labels, paired
             As for `from_frame`: columns of `adata.obs`.
         layer, obsm : str, optional
             A layer instead of X, or an array of `obsm` in place of genes.
@@ -247,8 +328,10 @@ class Study:
             Which genes: a column of `adata.var`; "auto" means "highly_variable" if that is there.
         """
         obs = adata.obs
-        check_column(obs, groupby, "groupby", "adata.obs")
-        cells = group_rows(np.asarray(obs[groupby]), background, foreground, f"adata.obs[{groupby!r}]")
+        asked = Asked(groupby, background, foreground, conditions, interaction, case, dose, strata)
+        for column, argument in asked.columns.items():
+            check_column(obs, column, argument, "adata.obs")
+        cells, design = asked.rows(lambda name: np.asarray(obs[name]), lambda name: f"adata.obs[{name!r}]")
         matrix, mask, features = matrix_of(adata, layer, obsm, mask_var)
         rows = cells.map(lambda own: matrix[own] if mask is None else matrix[own][:, np.flatnonzero(mask)])
         obs_names = np.asarray(obs.index, dtype=object)
@@ -257,11 +340,12 @@ class Study:
         for argument, columns in named.items():
             for name in names_in(columns, argument):
                 check_column(obs, name, argument, "adata.obs")
-            if columns is not None:
-                column = obs[names_in(columns, argument) if argument == "covariates" else columns]
-                given[argument] = tuple(column.iloc[own] for own in cells)
-        others = dict(zip(rows.names[1:], rows.backgrounds, strict=True))
-        return cls(rows.foreground, background=others, **given, features=features, label_name=labels, paired=paired)
+            values = (
+                None if columns is None else obs[names_in(columns, argument) if argument == "covariates" else columns]
+            )
+            given[argument] = None if values is None else tuple(values.iloc[own] for own in cells)
+        found, known = read_known(rows, given)
+        return object.__new__(cls)._check(found, known, features, labels, paired, design)
 
     # ------------------------------------------------------------------ what it holds
 
@@ -295,7 +379,7 @@ class Study:
             sizes = " + ".join(self.rows.map_named(lambda group, own: f"{group} {own.weight:g}"))
             return f"Study of moments ({sizes}) of {n_features}"
         sizes = " + ".join(self.counts.map_named(lambda group, count: f"{count} {group}"))
-        parts = [f"{sizes} samples x {n_features}"]
+        parts = [f"{sizes} samples x {n_features}" if self.design is None else f"{self.design} x {n_features}"]
         if self.tables.incomplete:
             parts.append("values missing")
         if self.blocks is not None:
@@ -303,6 +387,8 @@ class Study:
             parts.append(f"{numbers[0]} pairs" if self.paired else f"{' + '.join(map(str, numbers))} blocks")
         if self.covariates is not None:
             parts.append(f"covariates {listed(list(self.covariates.foreground))}")
+        if self.design is not None:
+            return f"Study of {', '.join(parts)}"
         if any(own is not None for own in self.weights):
             parts.append("weights")
         if self.labels.foreground is not None:
@@ -314,12 +400,14 @@ class Study:
         return shown_as_html(repr(self))
 
     @cached_property
-    def _design(self) -> Design | None:
-        return None if self.covariates is None else encoded(self.tables, self.covariates)
+    def _encoded(self) -> Encoded | None:
+        return _with_design(
+            None if self.covariates is None else encoded_covariates(self.tables, self.covariates), self.design
+        )
 
     @cached_property
     def _adjusted(self) -> Tables:
-        return self.tables if self._design is None else without_covariates(self.tables, self._design)[0]
+        return self.tables if self._encoded is None else without_covariates(self.tables, self._encoded)[0]
 
     # ------------------------------------------------------------------ parts of it
 
@@ -338,7 +426,7 @@ class Study:
         edges = np.cumsum([0, *self.counts])
         chosen = self.rows.like(found[(found >= a) & (found < b)] - a for a, b in pairwise(edges))
         for group, own in zip(chosen.names, chosen, strict=True):
-            if own.size < 2:
+            if own.size < 2 and self.design is None:  # the groups of a design are others among other rows
                 raise GroupError(f"{plural(own.size, 'sample')} of the {group} would be left: each group needs 2.")
         return with_rows(self, self.rows.map(take, chosen), chosen)
 
@@ -398,6 +486,7 @@ def study_of(
     background_label: Any = None,
     sample_weight: Any = None,
     needs_background: bool = True,
+    designs: bool = False,
 ) -> Study:
     """The study itself, or that of tables as `fit` takes them: the only way in for tables.
 
@@ -411,6 +500,8 @@ def study_of(
         The rows of `X` with this label in `y` are background. Without it `y` is ignored, as scikit-learn's
         transformers do.
     needs_background : bool
+    designs : bool
+        Whether the groups may be weighted rows of several conditions, of two factors or of a dose.
     """
     if isinstance(X, Study):
         given = {"y": y, "background=": background, "sample_weight=": sample_weight}
@@ -419,6 +510,8 @@ def study_of(
                 f"{name} was given a Study, which has its own groups and weights: leave {joined(own)} out."
             )
         study = X
+        if not designs:
+            refuse_designs(study, name)
     else:
         shape = y.shape if hasattr(y, "shape") else np.asarray(y).shape
         if len(shape) > 1 and shape[1:] == (1,):
@@ -454,6 +547,52 @@ def groups_of(X: Any, background: Any) -> Groups[Any]:
     return Groups.from_items([X, *others.values()], ("foreground", *others))
 
 
+def conditions_of(X: Any, groups: Mapping[str, Any], background: Any) -> Groups[Any]:
+    """The tables of several conditions, and last of the background that they share."""
+    if X is not None:
+        raise GroupError("Pass the foreground as X, or several conditions as groups=, not both.")
+    if not isinstance(groups, Mapping) or not groups:
+        raise GroupError('groups= is a dict of the tables of several conditions by name, {"A": XA, "B": XB}.')
+    if background is None or (isinstance(background, Mapping) and not is_sparse(background)):
+        raise GroupError("Several conditions share one background: pass one table as background=.")
+    if any(is_moments(table) for table in (*groups.values(), background)):
+        raise GroupError("Moments have no rows, so they cannot be stacked into conditions: pass the tables.")
+    return Groups.from_items([*groups.values(), background], (*map(str, groups), "background"))
+
+
+def same_table(table: Any, other: Any) -> bool:
+    """Whether both are one table, or have equal values."""
+    if table is other:
+        return True
+    arrays = isinstance(table, np.ndarray) and isinstance(other, np.ndarray)
+    return arrays and table.shape == other.shape and bool(np.array_equal(table, other))
+
+
+def stacked_conditions(rows: Groups[Any], known: dict[str, Groups[Any]]) -> tuple[Groups[Any], dict[str, Groups[Any]]]:
+    """Tables of several conditions as one foreground, and what is known of their samples."""
+    first = rows.foreground
+    for name, table in zip(rows.names[1:], rows.backgrounds, strict=True):
+        widths = [np.shape(own)[1] if len(np.shape(own)) == 2 else 0 for own in (first, table)]
+        check_same_columns(widths[0], widths[1], column_names(first), column_names(table), name)
+    found = {}
+    for argument, own in {"tables": rows, **known}.items():
+        if any(one is not None for one in own) and any(one is None for one in list(own)[:-1]):
+            missing = [name for name, one in zip(own.names, own, strict=True) if one is None]
+            raise GroupError(f"{argument} is given, but not for {listed(missing)}: pass it for each condition.")
+        *cases, controls = own
+        foreground = None if cases[0] is None else stacked(cases)
+        found[argument] = Groups(foreground, (controls,), ("foreground", "background"))
+    return found.pop("tables"), found
+
+
+def regrouped(own: Groups[Any], places: Groups[Indices], edge: int) -> Groups[Any]:
+    """What belongs to each group by the places of its samples among all, of which the first `edge` were foreground."""
+    if np.all(places.foreground < edge) and np.all(places["background"] >= edge):  # as always but for doses
+        return own.like([take(own.foreground, places.foreground), take(own["background"], places["background"] - edge)])
+    every = None if own.foreground is None else stacked(list(own))
+    return places.map(lambda some: take(every, some))
+
+
 def changed(study: Study, **fields_: Any) -> Study:
     """The study with other values of some fields, which are checked already."""
     values = {field.name: getattr(study, field.name) for field in fields(study)}
@@ -464,14 +603,21 @@ def with_rows(study: Study, rows: Groups[Any], chosen: Groups[Indices] | None = 
     """Other rows for the samples of a study, or for some of them."""
     beside: dict[str, Any] = {key: getattr(study, key) for key in ("blocks", "covariates", "labels", "_names")}
     weights: Groups[Any] = study.weights
+    design = study.design
     if chosen is not None:
         beside = {key: None if own is None else own.map(take, chosen) for key, own in beside.items()}
         weights = weights.map(take, chosen)
+    if chosen is not None and design is not None:  # among other rows each counts differently, or is in another group
+        places, design = some_of(design, chosen)
+        edge = chosen.foreground.size
+        rows = regrouped(rows, places, edge)
+        beside = {key: None if own is None else regrouped(own, places, edge) for key, own in beside.items()}
+        weights = design.weights
     if study.paired:
         checked_blocks(beside["blocks"], rows.map(n_rows_of), paired=True)
     tables = checked_tables(rows, weights, name="Study", weights_are="weights")
     tables = replace(tables, names=study.tables.names, text_names=study.tables.text_names)
-    return changed(study, rows=rows, tables=tables, **beside)
+    return changed(study, rows=rows, tables=tables, design=design, **beside)
 
 
 def foreground_of(study: Study) -> Study:
@@ -480,7 +626,7 @@ def foreground_of(study: Study) -> Study:
         return study
     several = ("rows", "blocks", "covariates", "labels", "_names")
     alone = {key: None if (own := getattr(study, key)) is None else Groups.of(own.foreground) for key in several}
-    return changed(study, **alone, tables=study.tables.foreground_alone(), paired=False)
+    return changed(study, **alone, tables=study.tables.foreground_alone(), paired=False, design=None)
 
 
 def tables_of(study: Study, *, allow_missing: bool) -> Tables:
@@ -495,11 +641,20 @@ def adjusted_tables(study: Study) -> Tables:
     return study._adjusted
 
 
-def design_of(study: Study, tables: Tables | None = None) -> Design | None:
+def encoded_of(study: Study, tables: Tables | None = None) -> Encoded | None:
     """Covariates as numbers, of all rows or of those that are left in these tables; None if there are none."""
     if tables is None or study.covariates is None or all(kept is None for kept in tables.kept):
-        return study._design
-    return encoded(tables, study.covariates)
+        return study._encoded
+    return _with_design(encoded_covariates(tables, study.covariates), study.design)
+
+
+def _with_design(encoded: Encoded | None, design: Design | None) -> Encoded | None:
+    """Covariates beside the columns that a design regresses out: means of its cells."""
+    if design is None or design.columns.foreground.shape[1] == 0:
+        return encoded
+    if encoded is None:
+        return Encoded((), design.columns)
+    return Encoded(encoded.columns, encoded.numbers.map(lambda own, more: np.hstack([own, more]), design.columns))
 
 
 def units_of(study: Study, tables: Tables | None = None, *, least: int, what: str) -> Groups[Indices]:
@@ -511,12 +666,21 @@ def units_of(study: Study, tables: Tables | None = None, *, least: int, what: st
 
 def refuse(study: Study, name: str, *, weights: str = "", covariates: str = "", missing: bool = False) -> None:
     """Raise if the study holds what a function cannot use: the texts say what to do instead."""
-    if weights and any(own is not None for own in study.weights):
+    if weights and study.design is None and any(own is not None for own in study.weights):
         raise GroupError(f"{name} takes no weights, but the study has some: {weights}.")
     if covariates and study.covariates is not None:
         raise GroupError(f"{name} takes no covariates, but the study has some: {covariates}.")
     if missing and study.tables.incomplete:
         raise GroupError(f"{name} needs complete rows, but values are missing: drop rows or features.")
+
+
+def refuse_designs(study: Study, name: str) -> None:
+    """Raise if the groups are weighted rows of several conditions, of two factors or of a dose."""
+    if study.design is not None:
+        raise GroupError(
+            f"{name} compares two populations, but this is a study of {study.design.subject}: make a study of two "
+            "groups for it, such as Study.from_frame(frame, groupby=..., background=...)."
+        )
 
 
 def refuse_moments(study: Study, what: str) -> None:

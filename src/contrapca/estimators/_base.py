@@ -20,8 +20,8 @@ from ..contrast import Fit
 from ..data import (
     Study,
     check_device_table,
-    design_of,
     distinct,
+    encoded_of,
     foreground_of,
     refuse_others,
     study_of,
@@ -107,12 +107,15 @@ class Decomposition(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Method): 
             background_label=label,
             sample_weight=sample_weight,
             needs_background=self._contrasts and gamma != 0,
+            designs=self._contrasts,
         )
         study = study if self._contrasts else foreground_of(study)
-        tables, design, regression = tables_of(study, allow_missing=self._takes_missing), design_of(study), None
-        if design is not None:
-            tables, regression = without_covariates(tables, design)
-        fit = replace(self._solved(tables)[1], covariates=regression)
+        tables, encoded, regression = tables_of(study, allow_missing=self._takes_missing), encoded_of(study), None
+        if encoded is not None:
+            tables, regression = without_covariates(tables, encoded)
+        known = None if regression is None else regression.of_covariates
+        about = None if study.design is None else study.design.subject
+        fit = replace(self._solved(tables)[1], covariates=known, design=about)
         X = study.rows.foreground if isinstance(X, Study) else X
         if not isinstance(tables.rows.foreground, Moments | DaskRows):
             validate_data(self, X, skip_check_array=True)

@@ -9,7 +9,7 @@ import numpy as np
 
 from .._util.arrays import Array, Rows, cast, is_sparse, namespace, put
 from .._util.checks import check_count, check_flag, generator
-from ..contrast import Fit, LatentGaussian
+from ..contrast import Fit, LatentGaussian, refuse_design
 from ..data import Scaling, like_table, refuse_device
 from ..data.checks import IMPUTED
 from ..data.rows import DaskRows
@@ -53,6 +53,7 @@ class Likelihood(Decomposition):
         log_likelihood : ndarray of shape (n,), in original units; for a dask array, a dask array
             Log-likelihood of the observed values; 0 for a row without any.
         """
+        refuse_design(self.fit_, "A density")
         scaling, model = self.fit_.scaling.foreground, self.model_
         return map_new_rows(
             self,
@@ -130,6 +131,7 @@ class Likelihood(Decomposition):
         -------
         X : ndarray of shape (n_samples, D), in original units
         """
+        refuse_design(self.fit_, "sample")
         scaling = self.fit_.scaling.foreground
         check_count(n_samples, "n_samples")
         return put(scaling.undo(self.model_.sample(n_samples, generator(random_state))), self._place, scaling.dtype)
@@ -177,6 +179,7 @@ class Likelihood(Decomposition):
         >>> bool(abs(filled[0, 0] - X[0, 0]) < 3 * std[0, 0] < 0.5)
         True
         """
+        refuse_design(self.fit_, "impute")
         check_flag(return_std, "return_std")
         fit = self.fit_
         X, covariates, named = of_group(self, X, covariates, "foreground")
@@ -191,7 +194,7 @@ class Likelihood(Decomposition):
                 raise ValueError("return_std cannot be combined with n_draws: the draws themselves show the spread.")
         known, scaling, model = fit.covariates, fit.scaling.foreground, self.model_
         given = adjusted(fit, X, rows, covariates)
-        effect = 0.0 if known is None else known.effect(known.design(covariates, X, rows.shape[0]))
+        effect = 0.0 if known is None else known.effect(known.encoded(covariates, X, rows.shape[0]))
 
         def filled(rows: Rows, values: Callable[[Any], Array], effect: Array | float) -> Rows:
             """Rows with missing entries replaced by `values` of the distribution given other rows, plus an effect."""

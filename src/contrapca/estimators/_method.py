@@ -24,8 +24,8 @@ from ..data import (
     check_names,
     check_same_tables,
     column_names,
-    design_of,
     distinct,
+    encoded_of,
     tables_of,
     without_covariates,
 )
@@ -225,13 +225,15 @@ class Method(BaseEstimator):  # type: ignore[misc]
         tables = tables_of(study, allow_missing=self._takes_missing and fit.maps_missing)
         if tables.rows.names != scaling.names:
             raise ValueError(f"The groups are {listed(tables.rows.names)}, but the fit had {listed(scaling.names)}.")
-        design = design_of(study)
-        if design is None or found is None:
+        encoded = encoded_of(study)
+        if encoded is None or found is None:
             check_covariates(found, study.covariates)
-        elif design.columns != found.columns:
-            raise GroupError(f"covariates are {listed(design.names)}, but those of the fit were {listed(found.names)}.")
-        else:
-            tables, _ = without_covariates(tables, design, found)
+        elif encoded.columns != found.columns:
+            raise GroupError(
+                f"covariates are {listed(encoded.names)}, but those of the fit were {listed(found.names)}."
+            )
+        if encoded is not None:  # means of cells are not kept with the fit: those of the same rows are the same
+            tables, _ = without_covariates(tables, encoded, found if study.design is None else None)
         return self._as_fitted()._prepared(tables)
 
     def _data_again(self, tables: Tables) -> Complete | Incomplete:

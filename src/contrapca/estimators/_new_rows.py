@@ -153,7 +153,7 @@ def adjusted(fit: Fit, X: Any, rows: Rows, covariates: Any) -> Rows:
     """Checked rows of the table X without the effect of their covariates, if the fit had some."""
     check_covariates(fit.covariates, covariates)
     known = fit.covariates
-    return rows if known is None else known.adjusted(rows, known.design(covariates, X, rows.shape[0]))
+    return rows if known is None else known.adjusted(rows, known.encoded(covariates, X, rows.shape[0]))
 
 
 def latent_means(fit: Fit, rows: Rows, missing: bool, center: str = "foreground") -> Array:

@@ -16,6 +16,7 @@ from ..contrast import (
     LatentGaussian,
     Latents,
     complete_background_model,
+    refuse_design,
     shared_components,
 )
 from ..exceptions import GroupError, RankError, warn
@@ -298,6 +299,7 @@ class PCPCA(LatentModel, HasGamma):
         >>> model.contrast_score([[6, 0, 0, 0, 0], [0, 0, 0, 0, 0]]) > 0
         array([ True, False])
         """
+        refuse_design(self.fit_, "contrast_score")
         fit = self.fit_
         others = fit.scaling.backgrounds
         if not others:

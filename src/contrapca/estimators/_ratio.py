@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import numbers
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from .._util.arrays import Array
+from .._util.arrays import Array, Rows
 from .._util.checks import check_flag, one_of
 from .._util.text import format_gamma
 from ..contrast import (
@@ -30,11 +31,13 @@ from ..contrast import (
     strength_of_ridge,
     sum_of_theta,
 )
-from ..data import Groups
+from ..data import Groups, Tables
 from ..missing import Incomplete
-from ..moments import Complete, Contrast, Moments, contrast
+from ..moments import Complete, Contrast, Moments, contrast, sum_of_fourth_powers
 from ._contrast_solver import ContrastSolver, check_rank
 from ._method import unfitted
+
+AUTOMATIC = ("auto", "oas")  # ridges that the rows choose
 
 
 class RatioPCA(ContrastSolver):
@@ -49,9 +52,11 @@ class RatioPCA(ContrastSolver):
     ----------
     n_components : int, default 2
         Number of directions d, 1 <= d < D.
-    ridge : float or "auto", default "auto"
+    ridge : float, "auto" or "oas", default "auto"
         mu in units of the background's mean variance per feature, tr cov_Y / D. 0 is the pure ratio; infinity is PCA of
-        the foreground. "auto" shrinks cov_Y by as much as its rows are too few for its features.
+        the foreground. "auto" shrinks cov_Y by as much as its rows are too few for its features, as Ledoit and Wolf do;
+        "oas" by the oracle-approximating rule, which supposes Gaussian rows. "auto" means "oas" where only moments are
+        known: for `Moments`, batches and missing values.
     end : {"foreground", "background", "both"}, default "foreground"
         Which end of the spectrum: directions enriched in the foreground (largest rho), in the background (smallest
         rho), or half of each, the foreground's first. At the background's end the ridge is added to cov_X instead, so
@@ -141,12 +146,14 @@ class RatioPCA(ContrastSolver):
 
     def _strength(self) -> float | None:
         ridge = self.ridge
-        if isinstance(ridge, str) and ridge == "auto":
+        if isinstance(ridge, str) and ridge in AUTOMATIC:
             return None
         if not isinstance(ridge, numbers.Real) or isinstance(ridge, bool):
-            raise TypeError(f"ridge={ridge!r} must be 'auto' or a number, 0 or more.")
+            raise TypeError(f"ridge={ridge!r} must be 'auto', 'oas' or a number, 0 or more.")
         if not float(ridge) >= 0:
-            raise ValueError(f"ridge={ridge} must be 'auto' or a number, 0 or more (0: the pure ratio; infinity: PCA).")
+            raise ValueError(
+                f"ridge={ridge} must be 'auto', 'oas' or a number, 0 or more (0: the pure ratio; infinity: PCA)."
+            )
         return strength_of_ridge(float(ridge))
 
     def _with_strength(self, gamma: float) -> Self:
@@ -162,14 +169,25 @@ class RatioPCA(ContrastSolver):
         check_rank(data, self.n_components)
         return self._solve(data, self._latents(), self._chosen_gamma(data))
 
+    def _collected(self, tables: Tables) -> Complete | Incomplete:
+        data = super()._collected(tables)
+        if self.ridge != "auto" or tables.are_moments or tables.incomplete or not isinstance(data, Complete):
+            return data
+        return _with_fourths(data, tables.rows, tables.means, tables.weights)
+
     def _chosen_gamma(self, data: Complete) -> float:
-        """That of the ridge, which "auto" takes from how much the background is to be shrunk."""
+        """That of the ridge, which "auto" and "oas" take from how much the background is to be shrunk."""
         gamma = self._strength()
-        return shrunk_strength(contrast(data.groups, 1.0), self.end) if gamma is None else gamma
+        return shrunk_strength(contrast(data.groups, 1.0), self.end, data.fourths) if gamma is None else gamma
 
     def _for_halves(self, data: Complete, halves: Halves) -> Self:
         alike = unfitted(self)
-        return alike if self._strength() is not None else alike._with_strength(self._chosen_gamma(data))
+        if self._strength() is not None:
+            return alike
+        if self.ridge == "auto" and data.fourths is None and data.filling is None:  # moments of the parts
+            parts = halves.parts(np.ones(halves.splits.shape[1], dtype=bool))
+            data = _with_fourths(data, parts.rows, parts.means, parts.weights)
+        return alike._with_strength(self._chosen_gamma(data))
 
     def _tuned(self, data: Complete, halves: Halves) -> Self:
         return self._with_reproducible_gamma(data, halves)
@@ -185,6 +203,12 @@ class RatioPCA(ContrastSolver):
         if fit.eigenvalues is None or fit.variances.background is None:  # in a file
             raise ValueError("its ratios are missing")
         rho = ratios(fit.eigenvalues, fit.gamma, self.end)
-        ridge = ridge_of_strength(fit.gamma) if self.ridge == "auto" else float(self.ridge)
+        ridge = ridge_of_strength(fit.gamma) if self.ridge in AUTOMATIC else float(self.ridge)
         found = {"ratios_": rho, "v3_": rho - 1, "v4_": (rho - 1) / (rho + 1), "ridge_": ridge}
         return super()._attributes(fit) | found
+
+
+def _with_fourths(data: Complete, rows: Groups[Rows], means: Groups[Array], weights: Groups[Array | None]) -> Complete:
+    """The data with the sums of |y|^4 of their rows, each group's in units of its total variance."""
+    units = data.groups.map(lambda own, scaling: scaling.scale * np.sqrt(own.total_variance() or 1.0), data.scaling)
+    return replace(data, fourths=rows.map(sum_of_fourth_powers, means, units, weights))

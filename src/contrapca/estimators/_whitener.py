@@ -15,7 +15,7 @@ from .._files import check_values, save
 from .._util.arrays import Array, Rows, float_type, is_sparse, on_device, put
 from .._util.checks import check_option
 from .._util.text import is_missing
-from ..contrast import Spread, ledoit_wolf, oracle_approximating, relative_kurtosis, spread
+from ..contrast import Spread, relative_kurtosis, spread
 from ..data import (
     Scaling,
     Study,
@@ -116,8 +116,7 @@ class BackgroundWhitener(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         found = spread([group.scaled(scale) for group in groups])
         fourth = mean_fourth_power(tables, known, groups, scale)
         if shrinkage is None:
-            by_lengths = self.ridge == "auto" and fourth is not None
-            shrinkage = ledoit_wolf(found, fourth) if by_lengths and fourth is not None else oracle_approximating(found)
+            shrinkage = found.shrinkage(fourth if self.ridge == "auto" else None)
         self._warn_of_long_rows(found, fourth)
         factors, rest = found.factors(shrinkage)
         first, names = tables.rows.foreground, tables.names if tables.text_names else None

@@ -12,6 +12,7 @@ from ._limits import gamma_limits
 from ._path import ContrastPath
 from ._posterior import posterior
 from ._power import calibrate_power
+from ._similarity import ConditionSimilarity, condition_similarity
 from ._splits import MIN_UNITS
 from ._stability import stability_selection
 from ._test import LEAST_P, ContrastTest, at_equal_depth, contrast_test

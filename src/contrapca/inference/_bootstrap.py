@@ -16,7 +16,7 @@ from .._util.arrays import Array
 from .._util.checks import check_count, generator
 from .._util.progress import Progress
 from .._util.threads import calm_threads, single_thread, worker_count
-from ..contrast import Fit, Settings, align
+from ..contrast import Fit, Settings, align, refuse_design
 from ..data import (
     Groups,
     Indices,
@@ -257,6 +257,7 @@ def bootstrap(
 
 def study_of_fit(model: Any, X: Any, background: Any, name: str) -> Study:
     """The study of a fit, passed again; its foreground for a model that was fitted without a background."""
+    refuse_design(model.fit_, name)
     study = study_of(X, background, name, needs_background=False)
     return foreground_of(study) if isinstance(X, Study) and not model.fit_.scaling.backgrounds else study
 

@@ -30,11 +30,12 @@ BLOCK_NUMBERS = 2**21  # numbers in a block of rows, dense or projected: 16 MB
 
 @dataclass(frozen=True)
 class GroupRows:
-    """Rows (n, D) of one group, with the mean (D,) and divisor (D,) of each feature."""
+    """Rows (n, D) of one group, with the mean (D,) and divisor (D,) of each feature; in a design, with weights (n,)."""
 
     rows: Rows
     mean: Array
     scale: Array
+    weights: Array | None = None
 
     def coordinates(self, directions: Array) -> Array:
         """Centred, scaled rows along directions (D, c), shape (n, c), block by block in float64."""
@@ -48,7 +49,7 @@ class GroupRows:
 
     def scatter(self) -> Array:
         """The scatter matrix, shape (D, D)."""
-        matrix = storage(self.rows).scatter(self.rows, self.mean)
+        matrix = storage(self.rows).scatter(self.rows, self.mean, self.weights)
         matrix /= self.scale
         matrix /= self.scale[:, None]
         return matrix
@@ -58,8 +59,9 @@ class GroupRows:
         P, product = V / self.scale[:, None], np.zeros_like(V)
         if isinstance(self.rows, DaskRows):
             return storage(self.rows).product(self.rows, self.mean, P) / self.scale[:, None]
-        for _, block in _blocks(self.rows, V.shape[1]):
-            product += storage(block).product(block, self.mean, P)
+        for part, block in _blocks(self.rows, V.shape[1]):
+            w = None if self.weights is None else self.weights[part]
+            product += storage(block).product(block, self.mean, P, w)
         return product / self.scale[:, None]
 
 
@@ -126,7 +128,7 @@ def chunk_moments(group: GroupRows, chunks: Indices, basis: Array | None) -> Chu
     rows, scale = group.rows, group.scale
     n_chunks, D = int(chunks.max()) + 1, scale.size
     p = D if basis is None else basis.shape[1]
-    counts = np.bincount(chunks, minlength=n_chunks).astype(np.float64)
+    counts = np.bincount(chunks, group.weights, minlength=n_chunks).astype(np.float64)
     means, coordinates = np.zeros((n_chunks, D)), np.zeros((n_chunks, p))
     scatters, squares = np.zeros((n_chunks, p, p)), np.zeros(n_chunks)
     if basis is None and isinstance(rows, DaskRows):  # all in one pass
@@ -136,8 +138,9 @@ def chunk_moments(group: GroupRows, chunks: Indices, basis: Array | None) -> Chu
         return ChunkMoments(counts, means, means, scatters, np.einsum("cii->c", scatters))
 
     def fill(chunk: int) -> None:
-        part = rows[np.flatnonzero(chunks == chunk)]
-        own = GroupRows(part, storage(part).column_sums(part) / part.shape[0], scale)
+        here = np.flatnonzero(chunks == chunk)
+        part, w = rows[here], None if group.weights is None else group.weights[here]
+        own = GroupRows(part, storage(part).column_sums(part, w) / counts[chunk], scale, w)
         means[chunk] = own.mean / scale
         if basis is None:
             coordinates[chunk], scatters[chunk] = means[chunk], own.scatter()
@@ -145,8 +148,8 @@ def chunk_moments(group: GroupRows, chunks: Indices, basis: Array | None) -> Chu
         else:
             coordinates[chunk] = means[chunk] @ basis
             Z = own.coordinates(basis)
-            scatters[chunk] = Z.T @ Z
-            squares[chunk] = np.sum(storage(part).squares(part, own.mean) / scale**2)
+            scatters[chunk] = Z.T @ Z if w is None else Z.T @ (w[:, None] * Z)
+            squares[chunk] = np.sum(storage(part).squares(part, own.mean, w) / scale**2)
 
     workers = 1 if isinstance(rows, DaskRows) else worker_count(rows.size * p // 100)  # files are read by one
     with single_thread(), ThreadPoolExecutor(workers) as pool:

@@ -18,7 +18,7 @@ from .._util.tables import Table
 from ..contrast import RANKED, Halves, Training, half_latents, many_problems, reproducible_contrast, unwarned
 from ..data import (
     Groups,
-    design_of,
+    encoded_of,
     refuse_devices,
     study_of,
     units_of,
@@ -250,12 +250,12 @@ def compare(
     unit_of = units_of(study, tables, least=2, what="splitting rows")
     rng = generator(random_state)
     measured, [tables] = tables, filled_draws(tables, 1, rng)
-    design = design_of(study, measured)
-    halves = study_halves(tables, unit_of, SPLITS, rng, design=design)
+    encoded = encoded_of(study, measured)
+    halves = study_halves(tables, unit_of, SPLITS, rng, encoded=encoded)
     whole, candidates = halves.whole[0], _candidates(k, tables.n_features)
     candidates += [(type(own).__name__, prepared(own)) for own in estimators]
-    adjusted = tables if design is None else without_covariates(tables, design)[0]
-    tested = measured if design is None else without_covariates(measured, design)[0]
+    adjusted = tables if encoded is None else without_covariates(tables, encoded)[0]
+    tested = measured if encoded is None else without_covariates(measured, encoded)[0]
     entries = []
     calm = many_problems(tables.n_features), unwarned(), np.errstate(divide="ignore", invalid="ignore")
     with Progress("compare", len(candidates), progress) as bar, calm[0], calm[1], calm[2]:

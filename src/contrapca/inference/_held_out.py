@@ -24,10 +24,11 @@ from ..contrast import (
 )
 from ..data import (
     Design,
+    Encoded,
     Groups,
     Study,
     Tables,
-    design_of,
+    encoded_of,
     refuse,
     refuse_moments,
     regression,
@@ -36,8 +37,10 @@ from ..data import (
     without_covariates,
 )
 from ..estimators import Decomposition, unfitted
+from ..exceptions import GroupError
 from ..missing import filled_draws, usable
 from ..moments import Parts, make_parts, mixture
+from ._cell_ratios import CellRatios, cell_ratios
 from ._result import Result
 from ._splits import Flags
 
@@ -69,6 +72,8 @@ class HeldOutContrast(Result):
     p_values : ndarray of shape (k,)
         Of "the foreground does not vary more along this component" (one-sided): below .025 exactly where the interval
         lies above 1. Each is for one component: of several, correct them.
+    cells : CellRatios or None
+        Variances of each condition, cell or dose, which `variance_table` shows; None for two groups.
     """
 
     log_ratios: Array
@@ -81,6 +86,7 @@ class HeldOutContrast(Result):
     n_splits: int
     gamma: float | None = None
     p_values: Array = field(default_factory=lambda: np.empty(0))
+    cells: CellRatios | None = None
 
     @property
     def ratios(self) -> Array:
@@ -99,9 +105,26 @@ class HeldOutContrast(Result):
         columns |= {"agreement": self.agreement, "largest_share": self.largest_share}
         return Table(columns | {"log_ratio": self.log_ratios, "standard_error": self.standard_errors})
 
+    def variance_table(self) -> Table:
+        """How much each condition varies along each component, relative to the background, with 95 % intervals.
+
+        All ratios are of variances on unseen rows. Of an interaction, the cells are relative to that of neither factor,
+        and the last rows have the double ratio, which is 1 where the factors act independently. Of a dose, doses (or
+        thirds of the doses, where these have few rows or are compared within strata) are relative to the lowest, and
+        the last rows have the growth from the lowest to the highest.
+        """
+        if self.cells is None:
+            raise GroupError(
+                "variance_table is for studies of several conditions, an interaction or a dose: table() has the ratios "
+                "of two groups."
+            )
+        return self.cells.table()
+
     def _parts(self) -> list[str | Table]:
         about = f"ratio of variances on unseen rows, foreground to background, {self.n_splits} splits into halves"
-        return [about, self.table()]
+        if self.cells is None:
+            return [about, self.table()]
+        return [about, self.table(), f"the same of each, relative to {self.cells.reference}", self.variance_table()]
 
 
 def held_out_contrast(
@@ -155,20 +178,22 @@ def held_out_contrast(
             f"held_out_contrast takes an estimator of contrapca, such as ContraPCA(n_components=2), not {given}."
         )
     name, model = "held_out_contrast", prepared(estimator)
-    study = study_of(X, background, name)
+    study = study_of(X, background, name, designs=True)
     tables = measured_tables(study, name)
     unit_of = units_of(study, tables, least=2, what="holding rows out")
-    return held_out_of(model, tables, unit_of, design_of(study, tables), n_splits, random_state)
+    asked = {"n_splits": n_splits, "random_state": random_state, "design": study.design}
+    return held_out_of(model, tables, unit_of, encoded_of(study, tables), **asked)
 
 
 def held_out_of(
     model: Any,
     tables: Tables,
     unit_of: Groups[Any],
-    design: Design | None = None,
+    encoded: Encoded | None = None,
     n_splits: int = 5,
     random_state: Any = 0,
     shown: Any = None,
+    design: Design | None = None,
 ) -> HeldOutContrast:
     """`held_out_contrast` of a prepared estimator, given the independent unit of each row.
 
@@ -179,10 +204,13 @@ def held_out_of(
     # Other coordinates of the same rows give the same axes, unless features are scaled or, in CLVM, told apart.
     rng = generator(random_state)
     [tables] = filled_draws(tables, 1, rng)
-    weighted = model._prepared(tables if design is None else without_covariates(tables, design)[0])
+    weighted = model._prepared(tables if encoded is None else without_covariates(tables, encoded)[0])
     rotates = model._rotates and not model.scale and not model._holds_rows_out  # by what features are like
     unscaled = check_n_components(model.n_components, tables.n_features) if rotates else None
-    halves = study_halves(tables if design else weighted, unit_of, n_splits, rng, unscaled, design, weighted)
+    sections = None if design is None else design.sections
+    halves = study_halves(
+        tables if encoded else weighted, unit_of, n_splits, rng, unscaled, encoded, weighted, sections
+    )
     training, left = halves.whole
     data, mix = model._trained(training), mixture(left)
     settled = model._for_halves(data, halves)
@@ -196,13 +224,15 @@ def held_out_of(
     latents = half_latents(halves, settled._axes_of)
     whole = latents[-1].every.foreground if shown is None else np.asarray(shown, dtype=float)
     found, agreement = matched(latents[:-1], whole)
-    units = UnitSquares.of(found, unit_of, weighted.weights)
+    units = UnitSquares.of(found, unit_of, weighted.weights, sections)
     ratios, errors, logs, p_values = ratio_intervals(units, mix, rng)
     shares = largest_shares(whole - whole.mean(axis=0), unit_of.foreground, weighted.weights.foreground)
     with np.errstate(over="ignore"):
         intervals = np.exp(logs)
     means = mean_ratio(units, mix)
-    return HeldOutContrast(ratios, errors, intervals, agreement, shares, *means, len(halves.splits), gamma, p_values)
+    cells = None if design is None else cell_ratios(design, found, unit_of, weighted.weights, rng)
+    settings = (*means, len(halves.splits), gamma)
+    return HeldOutContrast(ratios, errors, intervals, agreement, shares, *settings, p_values, cells)
 
 
 def study_halves(
@@ -211,28 +241,29 @@ def study_halves(
     n_splits: int,
     rng: np.random.Generator,
     unscaled: int | None = None,
-    design: Design | None = None,
+    encoded: Encoded | None = None,
     weighted: Tables | None = None,
+    sections: Groups[Any] | None = None,
 ) -> Halves:
-    """Random halves of some tables, given the independent unit of each row; `unscaled` as for `make_parts`.
+    """Random halves of some tables, given the independent unit of each row; `unscaled`, `sections` as for `halves_of`.
 
     With covariates the rows of each half are others; they then have the weights of `weighted` tables.
     """
     check_count(n_splits, "n_splits")
-    if design is None:
-        return halves_of(tables, unit_of, n_splits, rng, unscaled=unscaled)
+    if encoded is None:
+        return halves_of(tables, unit_of, n_splits, rng, unscaled=unscaled, sections=sections)
 
     def parts(part_of: Groups[Any]) -> Callable[[Any], Parts]:
         def of_half(inside: Any) -> Parts:
-            known = regression(tables, design, part_of.map(lambda own: inside[own]))
-            rows, _ = without_covariates(tables, design, known)
+            known = regression(tables, encoded, part_of.map(lambda own: inside[own]))
+            rows, _ = without_covariates(tables, encoded, known)
             if weighted is not None:
                 rows = replace(rows, weights=weighted.weights, shortened=weighted.shortened)
             return make_parts(rows, part_of, unscaled=unscaled)
 
         return of_half
 
-    return halves_of(tables, unit_of, n_splits, rng, parts)
+    return halves_of(tables, unit_of, n_splits, rng, parts, sections=sections)
 
 
 def prepared(estimator: Any) -> Any:

@@ -70,7 +70,7 @@ def gamma_limits(
     True
     """
     check_option(scale, "scale", SCALES)
-    study = study_of(X, background, "gamma_limits")
+    study = study_of(X, background, "gamma_limits", designs=True)
     check_solver_of(study.rows.foreground, solver)
     tables = adjusted_tables(study)
     d = check_n_components(n_components, tables.n_features)

@@ -6,19 +6,23 @@ import math
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, fields
+from typing import Any
 
 import numpy as np
 import scipy.linalg
 
-from .._util.arrays import TINY, Array
+from .._util.arrays import Array
 from .._util.threads import single_thread, worker_count
 from ..contrast import contrast_axes, has_plateau, latent_rank, noise_rank, top_eigenpairs
 from ..data import Groups, Tables
 from ..missing import collect
 from ..moments import contrast
 from ._chunks import BLOCK_NUMBERS, ChunkMoments, GroupRows, chunk_moments, working_basis
+from ._designs import DesignTest, RefitRows, compare_groups, refit_rows
 from ._splits import Splits
-from ._spread import cauchy_combination, compare_spread
+from ._spread import cauchy_combination
+
+Parts = ChunkMoments | RefitRows  # rows of a group, of which a half has moments
 
 
 @dataclass(frozen=True)
@@ -30,7 +34,7 @@ class SharedAxes:
     has_noise: bool  # whether enough dimensions of each group are left to know the noise by
 
 
-def shared_axes(chunks: Groups[ChunkMoments], n_axes: int, *, within: bool) -> SharedAxes:
+def shared_axes(chunks: Groups[Parts], n_axes: int, *, within: bool) -> SharedAxes:
     """Principal axes of the rows about the means of their groups, or of their chunks (`within`)."""
     everything = np.ones(max(group.counts.size for group in chunks), dtype=bool)
     x, y = chunks.map(lambda group: group.half(everything, within=within))
@@ -50,7 +54,7 @@ def shared_axes(chunks: Groups[ChunkMoments], n_axes: int, *, within: bool) -> S
 
 
 def axes_of_split(
-    chunks: Groups[ChunkMoments], splits: Splits, split: int, n_axes: int, shared: SharedAxes
+    chunks: Groups[Parts], splits: Splits, split: int, n_axes: int, shared: SharedAxes
 ) -> tuple[Array, float]:
     """Contrast axes from the finding half, and the noise ratio of the testing half outside their model.
 
@@ -94,11 +98,11 @@ def axes_of_split(
 
 @dataclass(frozen=True)
 class SplitOutcomes:
-    """The tests of L splits along k axes each."""
+    """The tests of L splits along k axes each: P comparisons, of which plain groups have one."""
 
-    statistics: Array  # (L, k) of each axis by itself: `combine` takes the running maximum
+    statistics: Array  # (L, P, k) of each axis by itself: `combine` takes the running maximum
     p_values: Array
-    log_ratios: Array  # (L, k) of foreground to background variance of the testing rows
+    log_ratios: Array  # (L, P, k) of foreground to background variance of the testing rows
     log_noise: Array  # (L,) of the mean variance outside the subspace of the axes' model
 
     @classmethod
@@ -108,22 +112,34 @@ class SplitOutcomes:
 
 
 def split_outcomes(
-    tables: Tables, splits: Splits, scale: str | None, n_axes: int, rng: np.random.Generator, tick: Callable[[], None]
+    tables: Tables,
+    splits: Splits,
+    scale: str | None,
+    n_axes: int,
+    rng: np.random.Generator,
+    tick: Callable[[], None],
+    design: DesignTest | None = None,
 ) -> SplitOutcomes:
     """Find axes with one half of complete tables and test them with the other, for every split.
 
-    `rng` is for the working basis of wide tables; `tick` is called after each split.
+    `rng` is for the working basis of wide tables; `tick` is called after each split. A `design` says how rows count and
+    are compared; plain groups are compared as a whole.
     """
     divisors = tables.means.map(np.ones_like)
     if scale:
         divisors = collect(tables, 0, scale, "lanczos").scaling.map(lambda scaling: scaling.scale)
-    groups = tables.rows.map(GroupRows, tables.means, divisors)
+    weights: Groups[Any] = tables.rows.map(lambda _: None) if design is None else design.weights
+    groups = tables.rows.map(GroupRows, tables.means, divisors, weights)
     basis = working_basis(groups, rng)
-    chunks = groups.map(lambda group, own: chunk_moments(group, own, basis), splits.chunks)
+    if design is None or design.refit is None:
+        chunks: Groups[Any] = groups.map(lambda group, own: chunk_moments(group, own, basis), splits.chunks)
+    else:
+        chunks = refit_rows(groups, splits.chunks, basis, design)
+    compare, count = (compare_groups, 1) if design is None else (design.compare, max(len(design.pairs), 1))
     found, log_noise = _axes_of_splits(chunks, splits, n_axes, tick)
     directions = found if basis is None else [basis @ axes for axes in found]
     n_splits = len(directions)
-    statistics, p_values, log_ratios = np.empty((3, n_splits, n_axes))
+    statistics, p_values, log_ratios = np.empty((3, n_splits, count, n_axes))
     # Coordinates of all rows along the axes of as many splits at a time as fit into memory.
     together = max(1, BLOCK_NUMBERS // (max(map(len, splits.unit_of)) * n_axes))
     for start in range(0, n_splits, together):
@@ -134,16 +150,15 @@ def split_outcomes(
             finds, own = splits.finds[split], slice(k * n_axes, (k + 1) * n_axes)
             tests = splits.chunks.map(lambda chunks, finds=finds: ~finds[chunks])  # type: ignore[misc]
             tested = coordinates.map(lambda Z, test, own=own: Z[test, own], tests)  # type: ignore[misc]
-            x, y = tested.map(lambda Z: np.log(np.maximum(Z.var(axis=0), TINY)))
-            log_ratios[split] = x - y
             units = splits.unit_of.map(lambda unit, test: unit[test], tests)
-            rng = np.random.default_rng(splits.seeds[split])
-            statistics[split], p_values[split] = compare_spread(tested, units, rng, within=splits.within[split])
+            statistics[split], p_values[split], log_ratios[split] = compare(
+                tested, units, tests, int(splits.seeds[split]), bool(splits.within[split])
+            )
     return SplitOutcomes(statistics, p_values, log_ratios, log_noise)
 
 
 def _axes_of_splits(
-    chunks: Groups[ChunkMoments], splits: Splits, n_axes: int, tick: Callable[[], None]
+    chunks: Groups[Parts], splits: Splits, n_axes: int, tick: Callable[[], None]
 ) -> tuple[list[Array], Array]:
     """Axes of each split, and their log noise ratios."""
     n_splits = len(splits.finds)
@@ -162,11 +177,13 @@ def _axes_of_splits(
     return [axes for axes, _ in found], np.array([noise for _, noise in found])
 
 
-def combine(outcomes: SplitOutcomes, least_p: float) -> tuple[Array, Array, float]:
-    """What all splits say together: p-values (k,) that never decrease, ratios of variances (k,), the noise ratio.
+def combine(outcomes: SplitOutcomes, least_p: Array) -> tuple[Array, Array, float]:
+    """What all splits say together: p-values (P, k) that never decrease, ratios of variances (P, k), the noise ratio.
 
-    The p-values are at least `least_p` (`least_p_value`).
+    The p-values of each comparison are at least `least_p` (P,) (`least_p_value`).
     """
-    p_values = np.maximum(cauchy_combination(np.maximum.accumulate(outcomes.p_values, axis=1)), least_p)
+    n_splits, *shape = outcomes.p_values.shape
+    running = np.maximum.accumulate(outcomes.p_values, axis=2).reshape(n_splits, -1)
+    p_values = np.maximum(cauchy_combination(running).reshape(shape), least_p[:, None])
     with np.errstate(over="ignore"):  # infinite where the background does not vary at all
         return p_values, np.exp(outcomes.log_ratios.mean(axis=0)), float(np.exp(outcomes.log_noise.mean()))

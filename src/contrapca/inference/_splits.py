@@ -13,8 +13,10 @@ from ..data import Groups, Indices, count_units, paired_units
 Flags = npt.NDArray[np.bool_]
 
 # Halves are drawn as 10 of 20 chunks, whose moments are computed once: 184,756 halves of each group, each for 20
-# additions of D x D matrices. More chunks gain nothing; fewer make the splits more alike.
-N_CHUNKS = 20
+# additions of D x D matrices. More chunks gain nothing; fewer make the splits more alike. Of many kinds of units there
+# are fewer chunks each, so that the matrices of all fit into memory.
+N_CHUNKS, MOST_CHUNKS = 20, 80
+LONE = 4  # units of a kind, below which they are split together with those of other such kinds
 MIN_UNITS = 6  # three rows (or blocks) to find axes and three to test them: the jackknife needs so many
 
 
@@ -36,25 +38,41 @@ class Splits:
         ]
 
 
-def draw_splits(unit_of: Groups[Indices], n_splits: int, rng: np.random.Generator) -> Splits:
+def draw_splits(
+    unit_of: Groups[Indices],
+    n_splits: int,
+    rng: np.random.Generator,
+    cell_of: Groups[Indices] | None = None,
+    *,
+    few_chunks: bool = False,
+) -> Splits:
     """Random halves of the units.
 
-    Paired blocks, foreground-only units and background-only units are split separately, so both halves contain each
-    kind.
+    Units are of one kind if they have rows in the same groups, or, in a design, in the same cells. Each kind is split
+    by itself, so that both halves contain it. `few_chunks` limits those of all kinds together.
     """
+    cells = unit_of.like(np.zeros_like(own) + k for k, own in enumerate(unit_of)) if cell_of is None else cell_of
     n_units = 1 + max(int(own.max()) for own in unit_of)
-    sizes = unit_of.map(lambda own: np.bincount(own, minlength=n_units))
-    in_x, in_y = sizes.map(lambda size: size > 0)
+    sizes = np.zeros((n_units, 1 + max(int(own.max()) for own in cells)), dtype=np.intp)
+    for own, cell in zip(unit_of, cells, strict=True):
+        np.add.at(sizes, (own, cell), 1)
+    here = np.flatnonzero(sizes.any(axis=1))
+    _, kind_of, counts = np.unique(sizes[here] > 0, axis=0, return_inverse=True, return_counts=True)
+    kind_of = kind_of.ravel()
+    if cell_of is not None and np.any(counts < LONE):
+        kind_of[counts[kind_of] < LONE] = np.argmax(counts < LONE)
+    present = np.unique(kind_of)[::-1]
+    most = max(2, min(N_CHUNKS, MOST_CHUNKS // present.size)) if few_chunks else N_CHUNKS
     unit_chunks, finds = np.empty(n_units, dtype=np.intp), []
     first = 0
-    for kind in (in_x & in_y, in_x & ~in_y, ~in_x & in_y):
-        members = rng.permutation(np.flatnonzero(kind))
-        count = min(N_CHUNKS, members.size)
-        unit_chunks[members] = first + np.arange(members.size) % max(count, 1)
+    for kind in present:
+        members = rng.permutation(here[kind_of == kind])
+        count = min(most, members.size)
+        unit_chunks[members] = first + np.arange(members.size) % count
         # With an odd number of chunks the larger half tests.
         finds.append(np.argsort(rng.random((n_splits, count)), axis=1) < count // 2)
         first += count
-    repeated = all(size[size > 0].min() > 1 for size in sizes)
+    repeated = sizes[sizes > 0].min() > 1
     within = (np.arange(n_splits) % 2 == 1) & repeated
     seeds = rng.integers(2**62, size=n_splits)
     return Splits(unit_of, unit_of.map(lambda own: unit_chunks[own]), np.hstack(finds), within, seeds)

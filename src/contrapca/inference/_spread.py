@@ -42,7 +42,8 @@ def compare_spread(
     kept = thinned(codes, rng)
     codes = codes.map(lambda own, keep: own[keep], kept)
     coordinates = coordinates.map(lambda x, keep: x[keep], kept)
-    effects = _without_earlier_axes(coordinates.map(about_unit_means, codes) if within else coordinates)
+    centred = coordinates.map(about_unit_means, codes) if within else coordinates
+    effects = without_earlier_axes(*centred.map(lambda x: np.cov(x.T, ddof=0).reshape(x.shape[1], -1)))
     remainders = coordinates.map(lambda x: x @ effects)
     values = remainders.map(lambda x, own: unit_values(x, own, labels.size, within=within), codes)
     # Cubes of very large or small numbers would leave the range of floating point.
@@ -57,21 +58,20 @@ def compare_spread(
     variance = variance + (swapped**2).sum(axis=0) / 4
     scale = np.sqrt(np.where(variance > 0, variance, 1.0))
     statistic = (difference + swapped.sum(axis=0) / 2) / scale
-    p_values = _upper_tail(statistic, third / scale**3, square_limit + len(swapped))
+    p_values = upper_tail(statistic, third / scale**3, square_limit + len(swapped))
     if _is_doubtful(remainders, codes, values, within=within):
         p_values = np.maximum(p_values, relabelled_p(remainders, codes, values, rng, within=within))
     return statistic, p_values
 
 
-def _without_earlier_axes(coordinates: Groups[Array]) -> Array:
+def without_earlier_axes(a: Array, b: Array) -> Array:
     """Each axis without the part that the earlier axes' excess explains: a combination (k, k) of all axes.
 
-    With M = cov_X - cov_Y of the coordinates, x_<j M_<<^-1 M_<j is subtracted from axis j: for latents that only the
-    foreground has, this is the part of axis j that comes from those found before. If M_<< is not clearly positive, the
-    foreground's regression is used instead.
+    With M = a - b, the covariances (k, k) of both groups' coordinates, x_<j M_<<^-1 M_<j is subtracted from axis j: for
+    latents that only the foreground has, this is the part of axis j that comes from those found before. If M_<< is not
+    clearly positive, the foreground's regression is used instead.
     """
-    k = coordinates.foreground.shape[1]
-    a, b = coordinates.map(lambda x: np.cov(x.T, ddof=0).reshape(k, k))
+    k = len(a)
     excess = a - b
     effects = np.eye(k)
     for j in range(1, k):
@@ -103,7 +103,7 @@ def _unpaired(x: Array, y: Array) -> tuple[Array, Array, Array, int]:
     return weight * (x.mean(axis=0) - y.mean(axis=0)), variance, third, M - 1
 
 
-def _upper_tail(statistic: Array, skewness: Array, square_limit: int) -> Array:
+def upper_tail(statistic: Array, skewness: Array, square_limit: int) -> Array:
     """Upper tail probability of a standardised statistic: the larger of Student's and Pearson III's.
 
     A statistic standardised by the variance of all units, whose square cannot exceed a limit c, is Student's t with c -

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -13,9 +14,10 @@ from .._util.arrays import Array
 from .._util.checks import SCALES, check_count, check_option, check_positive, generator
 from .._util.progress import Progress
 from .._util.tables import Table
-from .._util.text import LEAST_P, plural
+from .._util.text import LEAST_P, joined, plural
 from ..data import (
     DEPTHS,
+    Design,
     Groups,
     Indices,
     Study,
@@ -31,7 +33,9 @@ from ..data import (
     table_units,
 )
 from ..data.checks import warn_of_depth, warn_of_far_cells, warn_of_imputed, warn_of_replicates
+from ..exceptions import GroupError
 from ..missing import filled_draws, usable
+from ._designs import cell_units, check_cells, design_test, one_by_one, only_in_condition
 from ._outcomes import SplitOutcomes, combine, split_outcomes
 from ._result import Result
 from ._splits import MIN_UNITS, draw_splits, least_p_value, most_axes
@@ -39,6 +43,7 @@ from ._splits import MIN_UNITS, draw_splits, least_p_value, most_axes
 NOISIER = 1.2  # noise ratio above which a remark says that the cases vary more everywhere
 LARGE_BLOCK_RATIO = 4.0  # a remark says that more is needed: with fewer than about 16 blocks in a group
 DRAWS = 7  # of thinned masks: where both groups lack 30 %, the power is .44, and .34 with three
+BLOCKS_OF_A_CELL, ROWS_OF_A_CELL = 10, 100  # with fewer, an interaction must be very strong to be found
 LEAST_APART = 0.02  # mean difference of rates of missing values that is mentioned
 
 
@@ -65,6 +70,96 @@ class Missing:
             f"{words} The groups miss different shares, so the result holds only if whether a value is missing "
             "does not depend on the value itself, as it does below a limit of detection."
         )
+
+
+@dataclass(frozen=True)
+class Tested:
+    """What the test of a design was about.
+
+    Attributes
+    ----------
+    kind : {"conditions", "only_in", "interaction", "dose"}
+    name : str
+        "drug", "genotype x drug", "concentration"; of "only_in" the condition.
+    background : str
+    least : int
+        Rows, or blocks, of the smallest condition or cell.
+    by_blocks : bool
+    each : dict of float
+        The p-value of each condition along the first axis.
+    """
+
+    kind: str
+    name: str
+    background: str
+    least: int
+    by_blocks: bool
+    each: dict[str, float] = field(default_factory=dict)
+
+    @property
+    def groups(self) -> tuple[str, str]:
+        """Whose noise is compared, for a sentence."""
+        return {
+            "conditions": ("The conditions", f"the {self.background}"),
+            "only_in": (f"Rows of {self.name}", "the others"),
+            "interaction": ("Rows with both factors or neither", "those with one"),
+            "dose": ("Rows of high doses", "those of low ones"),
+        }[self.kind]
+
+    def sentence(self, found: int, p: str, where: str, level: float) -> str:
+        """The result in one sentence: p is that of the dimensions found, or of the first."""
+        if self.kind == "conditions":
+            return self._on_conditions(found, p, where, level)
+        if self.kind == "only_in":
+            if found:
+                return f"{self.name} varies more than the {self.background} and every other condition {where} ({p})."
+            return (
+                f"Nothing found that varies more in {self.name} alone than chance allows, compared with the "
+                f"{self.background} and with each other condition ({p})."
+            )
+        if self.kind == "interaction":
+            first, second = self.name.split(" x ", 1)
+            if found:
+                return f"The effect of {second} on variation depends on {first} {where} ({p})."
+            return (
+                f"Nothing found: that the effect of {second} on variation depends on {first} is not shown in any "
+                f"direction ({p})."
+            )
+        if found:
+            return f"Variation grows with {self.name} {where} ({p})."
+        return (
+            f"Nothing found: variation does not grow with {self.name} more than chance allows in any direction ({p})."
+        )
+
+    def _on_conditions(self, found: int, p: str, where: str, level: float) -> str:
+        """Which conditions vary more, by Holm's rule: at this level none of them is named wrongly."""
+        order = sorted(self.each, key=lambda name: self.each[name])
+        shown = []
+        for k, name in enumerate(order):
+            if self.each[name] * (len(order) - k) > level:
+                break
+            shown.append(name)
+        if not found or not shown:
+            return (
+                f"Nothing found: no condition varies more than the {self.background} by more than chance allows, in "
+                f"any direction ({p}); any components shown may be noise."
+            )
+        names = [name for name in self.each if name in shown]
+        others = [name for name in self.each if name not in shown]
+        verb = "varies" if len(names) == 1 else "vary"
+        rest = f"; nothing is shown for {joined(others)}" if others else ""
+        return f"{joined(names)} {verb} more than the {self.background} {where} ({p}){rest}."
+
+    def remarks(self) -> list[str]:
+        """What to know where nothing was found."""
+        enough = BLOCKS_OF_A_CELL if self.by_blocks else ROWS_OF_A_CELL
+        if self.kind != "interaction" or self.least >= enough:
+            return []
+        return [
+            f"An interaction cannot be shown with {plural(self.least, 'block' if self.by_blocks else 'row')} in a "
+            f"cell: about {BLOCKS_OF_A_CELL} blocks are needed in each of the four, or {ROWS_OF_A_CELL} rows without "
+            "blocks."
+        ]
 
 
 @dataclass(frozen=True)
@@ -100,6 +195,12 @@ class ContrastTest(Result):
         begins with that.
     missing : Missing or None
         Where values are missing: their share in the `foreground` and the `background`, and whether these `differ`.
+    design : Tested or None
+        What was compared, of a study of several conditions, two factors or a dose: its `kind` ("conditions", "only_in",
+        "interaction" or "dose"), its `name` and that of its `background`. p-values are then those of its question.
+    conditions : Table or None
+        Of several conditions: the p-value of each along 1, ..., k axes that all conditions share (`p`), that of a test
+        of the condition and the background alone (`pairwise_p`), and the `ratio` of variances along the shared axes.
     """
 
     n_components: int
@@ -113,19 +214,24 @@ class ContrastTest(Result):
     least_p: float = 0.0
     ignores_replicates: bool = False
     missing: Missing | None = field(default=None, repr=False)
+    design: Tested | None = field(default=None, repr=False)
+    conditions: Table | None = field(default=None, repr=False)
 
     def verdict(self) -> str:
         """The result in one sentence."""
         found = self.n_components
-        if found == 0:
+        p = in_brief(self.p_values[max(found, 1) - 1])
+        least = "at least " * (found == self.p_values.size > 1)
+        where = f"in {least}{plural(found, 'direction')}"
+        if self.design is not None:
+            sentence = self.design.sentence(found, p, where, self.level)
+        elif found == 0:
             sentence = (
                 "Nothing found: the cases do not vary more than chance allows in any direction "
-                f"({in_brief(self.p_values[0])}); any components shown may be noise."
+                f"({p}); any components shown may be noise."
             )
         else:
-            p = in_brief(self.p_values[found - 1])
-            least = "at least " * (found == self.p_values.size > 1)
-            sentence = f"The cases vary more than chance allows in {least}{plural(found, 'direction')} ({p})."
+            sentence = f"The cases vary more than chance allows {where} ({p})."
         if not self.ignores_replicates:
             return sentence
         return f"Without regard to replicates, which makes p-values too small, {sentence[0].lower()}{sentence[1:]}"
@@ -151,10 +257,13 @@ class ContrastTest(Result):
                 f"{self.block_ratio:.2g} times as much in the cases: that nothing was found says little about it."
             )
         if self.n_components and self.noise_ratio >= NOISIER:
+            who, others = ("The cases", "the controls") if self.design is None else self.design.groups
             remarks.append(
-                f"The cases are noisier everywhere ({self.noise_ratio:.2g} times the variance of the controls), which "
+                f"{who} are noisier everywhere ({self.noise_ratio:.2g} times the variance of {others}), which "
                 "alone makes the test reject: check that both groups were measured in the same way."
             )
+        if self.design is not None and self.n_components == 0:
+            remarks += self.design.remarks()
         return remarks
 
     def table(self) -> Table:
@@ -167,7 +276,8 @@ class ContrastTest(Result):
         about = f"Level {self.level:g}, {self.units}"
         if not np.isnan(self.noise_ratio):
             about += f"; noise of the cases over that of the controls: {self.noise_ratio:.2f}"
-        return [self.verdict(), *self.remarks(), self.table(), about]
+        tables = [self.table()] if self.conditions is None else [self.table(), self.conditions]
+        return [self.verdict(), *self.remarks(), *tables, about]
 
 
 def in_brief(p: float) -> str:
@@ -184,6 +294,7 @@ def contrast_test(
     n_splits: int = 51,
     scale: str | None = None,
     depth: str = "warn",
+    only_in: str | None = None,
     random_state: Any = 0,
     progress: bool = True,
 ) -> ContrastTest:
@@ -201,6 +312,10 @@ def contrast_test(
     share, and the gaps are then filled from one model of both groups, several times. The result holds if whether
     a value is missing does not depend on the value itself; it fails if, say, low values are missing more often in one
     of the groups. `missing` has the rates of both.
+
+    A study of several conditions asks whether any of them varies more than the background (`conditions` has each); of
+    two factors, whether rows with both vary by more than each factor by itself explains; of a dose, whether variation
+    grows with it.
 
     Parameters
     ----------
@@ -224,6 +339,9 @@ def contrast_test(
         What to do about counts, raw or log-normalised, that add up to less in one group, as in cells that were
         sequenced less deeply, which alone makes the test reject: warn, or thin both groups to equal depth first
         (`match_depth`).
+    only_in : str, optional
+        Of a study of several conditions: whether this one varies more than the background and than every other
+        condition, along axes of the condition against an even mix of all these.
     random_state : None, int, Generator or RandomState, default 0
     progress : bool, default True
 
@@ -242,8 +360,11 @@ def contrast_test(
     """
     check_option(depth, "depth", DEPTHS)
     rng = generator(random_state)
-    study = study_of(X, background, "contrast_test")
-    refuse_weights(study, "contrast_test")
+    study = study_of(X, background, "contrast_test", designs=True)
+    if study.design is None:
+        refuse_weights(study, "contrast_test")
+    elif study.tables.incomplete:
+        raise GroupError("The test of a design needs complete rows, but values are missing: drop rows or features.")
     if depth == "match":
         study = match_depth(study, random_state=rng)
     tables = study.tables
@@ -261,6 +382,8 @@ def contrast_test(
         tables,
         blocks=study.blocks,
         paired=study.paired,
+        design=study.design,
+        only_in=only_in,
         max_components=max_components,
         level=level,
         n_splits=n_splits,
@@ -284,6 +407,8 @@ def significance_of(
     *,
     blocks: Groups[Any] | None = None,
     paired: bool = False,
+    design: Design | None = None,
+    only_in: str | None = None,
     max_components: int = 10,
     level: float = 0.05,
     n_splits: int = 51,
@@ -296,6 +421,7 @@ def significance_of(
     Labels of blocks become numbers (`table_units`) that no split takes apart (`draw_splits`). For each split these say
     which rows of the testing half belong together (`split_outcomes`): a p-value compares one value of each block
     (`compare_spread`), and those of all splits become one (`combine`).
+    The rows of a `design` are about the means of its cells.
     """
     tables.with_one_background("contrast_test")
     check_option(scale, "scale", SCALES)
@@ -304,29 +430,97 @@ def significance_of(
     check_positive(level, "level")
     if level >= 1:
         raise ValueError(f"level={level} must be below 1, for example 0.05.")
+    check_only_in(design, only_in)
     tables = usable(tables, "contrast_test")
     if tables.n_features < 2:
         raise ValueError("The tables have 1 feature: the test needs at least 2.")
     unit_of = table_units(tables, blocks, paired=paired, least=MIN_UNITS, what="the test")
-    rng = generator(random_state)
-    n_axes = min(max_components, most_axes(unit_of, tables.n_features))
-    splits, count = draw_splits(unit_of, n_splits, rng), itertools.count(1)
+    rng, by_blocks = generator(random_state), blocks is not None
+    compared = None if design is None else design_test(design)
+    compared_groups = unit_of  # of these groups, or of the cells, the smallest decides how many axes are tested
+    if design is not None and design.kind != "dose":
+        check_cells(unit_of, design, by_blocks)
+        compared_groups = cell_units(unit_of, design)
+    n_axes = min(max_components, most_axes(compared_groups, tables.n_features))
+    words = _in_words(compared_groups, by_blocks, paired)
+    if design is not None and only_in is not None:
+        tables, unit_of, compared = only_in_condition(tables, unit_of, design, only_in)
+    if compared is None:
+        splits = draw_splits(unit_of, n_splits, rng)
+    else:
+        splits = draw_splits(unit_of, n_splits, rng, compared.cell_of, few_chunks=compared.refit is None)
+    count = itertools.count(1)
     with Progress("splits", n_splits, progress) as bar:
         # Where values are missing, each share of the splits has a draw of its own (F45).
         shares = splits.shares(min(DRAWS, n_splits) if tables.incomplete else 1)
         draws = zip(filled_draws(tables, len(shares), rng), shares, strict=True)
         outcomes = SplitOutcomes.joined(
-            [split_outcomes(own, share, scale, n_axes, rng, lambda: bar.update(next(count))) for own, share in draws]
+            [
+                split_outcomes(own, share, scale, n_axes, rng, lambda: bar.update(next(count)), compared)
+                for own, share in draws
+            ]
         )
-    least_p = least_p_value(unit_of)
-    p_values, ratios, noise_ratio = combine(outcomes, least_p)
-    n_found = int(np.count_nonzero(p_values <= level))
-    needed = np.nan if blocks is None else _block_ratio(unit_of, level)
-    words = _in_words(unit_of, blocks is not None, paired)
-    missing = missing_of(tables.rows) if tables.incomplete else None
-    return ContrastTest(
-        n_found, p_values, outcomes.statistics, noise_ratio, level, words, ratios, needed, least_p, missing=missing
+    pairs = [unit_of] if compared is None else compared.units_of_pairs(unit_of)
+    least_p = np.array([least_p_value(pair) for pair in pairs])
+    each_p, each_ratio, noise_ratio = combine(outcomes, least_p)
+    if only_in is None:  # any comparison, by Bonferroni's rule; plain groups have one
+        p_values, ratios = np.minimum(len(pairs) * each_p.min(axis=0), 1.0), each_ratio.mean(axis=0)
+        statistics, least = outcomes.statistics.max(axis=1), len(pairs) * float(least_p.min())
+    else:  # all of them
+        p_values, ratios = each_p.max(axis=0), each_ratio.min(axis=0)
+        statistics, least = outcomes.statistics.min(axis=1), float(least_p.max())
+    found = ContrastTest(
+        int(np.count_nonzero(p_values <= level)),
+        p_values,
+        statistics,
+        noise_ratio,
+        level,
+        words,
+        ratios,
+        np.nan if blocks is None or compared is not None else _block_ratio(unit_of, level),
+        least,
+        missing=missing_of(tables.rows) if tables.incomplete else None,
     )
+    if design is None:
+        return found
+    kind, name = (design.kind, design.name) if only_in is None else ("only_in", only_in)
+    about = Tested(kind, name, design.cells[-1], min(map(count_units, compared_groups)), by_blocks)
+    if kind != "conditions":
+        return replace(found, design=about)
+    names = design.cells[:-1]
+    alone = each_p
+    if len(names) > 1:
+        by_one = [split_outcomes(*own, scale, n_axes, rng, lambda: None) for own in one_by_one(tables, splits, design)]
+        alone = np.vstack([combine(own, least_p[[g]])[0] for g, own in enumerate(by_one)])
+    each = dict(zip(names, each_p[:, 0].tolist(), strict=True))
+    return replace(found, design=replace(about, each=each), conditions=_by_condition(names, each_p, alone, each_ratio))
+
+
+def check_only_in(design: Design | None, only_in: str | None) -> None:
+    """Raise unless `only_in` is one of several conditions."""
+    if only_in is None:
+        return
+    if design is None or design.kind != "conditions":
+        raise ValueError(
+            f"only_in={only_in!r} is for a study of several conditions: "
+            'Study(groups={"A": XA, "B": XB}, background=Y).'
+        )
+    if len(design.cells) == 2:
+        raise ValueError(f"only_in={only_in!r} needs a second condition to compare with: leave it out.")
+    check_option(only_in, "only_in", design.cells[:-1])
+
+
+def _by_condition(names: Sequence[str], p: Array, alone: Array, ratios: Array) -> Table:
+    """A row for each condition and number of axes; all arrays have the shape (conditions, k)."""
+    k = p.shape[1]
+    columns = {
+        "condition": np.repeat(np.array(names, dtype=object), k),
+        "dimension": np.tile(np.arange(1, k + 1), len(names)),
+        "p": p.ravel(),
+        "pairwise_p": alone.ravel(),
+        "ratio": ratios.ravel(),
+    }
+    return Table(columns)
 
 
 def missing_of(rows: Groups[Array]) -> Missing:
@@ -360,5 +554,5 @@ def _in_words(unit_of: Groups[Indices], by_blocks: bool, by_pairs: bool) -> str:
     if by_pairs:
         return f"{count_units(unit_of.foreground)} pairs"
     numbers = " + ".join(str(count_units(own)) for own in unit_of)
-    paired = paired_units(unit_of)
+    paired = paired_units(unit_of) if len(unit_of) == 2 else 0
     return f"{numbers} {'blocks' if by_blocks else 'rows'}" + (f", {paired} of them in both groups" if paired else "")

@@ -105,6 +105,9 @@ class Complete:
         Of the first groups, if products looked for them (F49).
     filling : Filling or None
         What the moments expect of missing values; None if rows are complete.
+    fourths : Groups of float, or None
+        Sums of |y|^4 over the rows of each group about its mean, scaled, in units of its total variance, if a method
+        asked for them (F47).
     """
 
     groups: Groups[Moments]
@@ -114,6 +117,7 @@ class Complete:
     plateau: Plateau | None = None
     strongest: tuple[Any, ...] = ()
     filling: Filling | None = None
+    fourths: Groups[float] | None = None
 
     def feature_matrix(self, contrast: Contrast) -> Array:
         """C of a contrast of these groups in the coordinates of the features, shape (D, D)."""

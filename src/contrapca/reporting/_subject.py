@@ -18,6 +18,7 @@ from ..data import (
     Tables,
     check_same_tables,
     refuse,
+    refuse_designs,
     refuse_devices,
     refuse_moments,
     regress_out,
@@ -140,6 +141,7 @@ def examine(
         check_count(gammas, "gammas")
     asked = model.estimator if about_path else model
     refuse_moments(study, "A report")
+    refuse_designs(study, "A report")
     refuse(study, "report", weights="the page shows every row once, so leave them out or repeat rows")
     fitted = about_path or model.__sklearn_is_fitted__()
     # Without a likelihood, rows with missing values can be shown if the fit was to such rows.

@@ -212,7 +212,7 @@ def check_tables(X: Any, *, background: Any = None) -> Findings:
     missing code - 999 occurs in 2 cells of 'x2', far from all other values or below them: it looks like a code for \
 missing values.
     """
-    study = study_of(X, background, "check_tables")
+    study = study_of(X, background, "check_tables", designs=True)
     refuse_moments(study, "check_tables")
     given = Given(
         rows=study.tables.rows,

@@ -1,0 +1,448 @@
+"""How the testing half of a split is compared in designs: several conditions, two factors, or a dose (F48)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+import scipy.special
+
+from .._util.arrays import TINY, Array
+from .._util.text import plural
+from ..data import Design, Groups, Indices, Tables, column_means, count_units
+from ..exceptions import GroupError
+from ..moments import DenseScatter, Moments
+from ._chunks import GroupRows, Half
+from ._splits import MIN_UNITS, Flags, Splits
+from ._spread import compare_spread, unit_values, upper_tail, without_earlier_axes
+
+CELL_ROWS = 10  # of a dose, so that its rows are about their own mean: five in each half
+NEIGHBOURS = 8  # rows of neighbouring doses that are compared with each other where doses have fewer rows
+MANY_CELLS = 20  # beyond, there are too many matrices of chunks: moments come from the rows of each half
+LEAST_CELL = 3  # units, for jackknife values of mean distances
+MOST_SHIFT = 1.0  # of the logarithm of a mean to what it is without an interaction: a stronger one stays significant
+MOST_LEVERAGE = 0.9  # of a row in its regression: the variance of longer ones is not known
+
+
+class Compared(NamedTuple):
+    """What the testing half of one split says: P comparisons along k axes, each of shape (P, k)."""
+
+    statistics: Array
+    p_values: Array
+    log_ratios: Array  # of variances
+
+
+# From coordinates along the axes, units and places of the testing rows, a seed, and whether to compare within blocks.
+Compare = Callable[[Groups[Array], Groups[Indices], Groups[Flags], int, bool], Compared]
+
+
+def compare_groups(
+    tested: Groups[Array], units: Groups[Indices], tests: Groups[Flags], seed: int, within: bool
+) -> Compared:
+    """Two plain groups: foreground and background."""
+    x, y = tested.map(log_variance)
+    statistic, p_values = compare_spread(tested, units, np.random.default_rng(seed), within=within)
+    return Compared(statistic[None], p_values[None], (x - y)[None])
+
+
+def log_variance(x: Array, weights: Array | None = None) -> Array:
+    """Of each column, about the mean."""
+    variance = x.var(axis=0) if weights is None else weights @ (x - weights @ x / weights.sum()) ** 2 / weights.sum()
+    found: Array = np.log(np.maximum(variance, TINY))
+    return found
+
+
+@dataclass(frozen=True)
+class DesignTest:
+    """How rows of a design are split, told apart and compared.
+
+    Attributes
+    ----------
+    cell_of : Groups of ndarray of int
+        Units with rows in the same of these cells are split by themselves.
+    weights : Groups of ndarray of float
+        How often each row counts when axes are looked for.
+    compare : callable
+    pairs : tuple of pairs of int
+        Of several conditions: the cells that are compared. Otherwise there is one comparison, of all rows.
+    refit : Groups of ndarray of shape (n_k, q), or None
+        Columns that are regressed out of each half by itself. From all rows, long rows of the finding half would move
+        those of the testing half wherever few rows share a mean.
+    """
+
+    cell_of: Groups[Indices]
+    weights: Groups[Array]
+    compare: Compare
+    pairs: tuple[tuple[int, int], ...] = ()
+    refit: Groups[Array] | None = None
+
+    def units_of_pairs(self, unit_of: Groups[Indices]) -> list[Groups[Indices]]:
+        """The units of both sides of each comparison."""
+        if not self.pairs:
+            return [unit_of]
+        unit, cell = stacked(unit_of), stacked(self.cell_of)
+        return [Groups.of(unit[cell == a], unit[cell == b]) for a, b in self.pairs]
+
+
+def design_test(design: Design) -> DesignTest | None:
+    """How the rows of a design are compared; None for one that is two plain groups, such as two doses."""
+    if len(design.cells) == 2 and design.strata is None:
+        return None
+    if design.kind == "conditions":
+        background = len(design.cells) - 1
+        pairs = tuple((cell, background) for cell in range(background))
+        refit = _columns_of_halves(design) if background > MANY_CELLS else None
+        return DesignTest(design.cell_of, design.weights, compare_pairs(design.cell_of, pairs), pairs, refit)
+    if design.kind == "interaction":
+        return DesignTest(design.cell_of, design.weights, compare_cells(design))
+    return dose_test(design)
+
+
+def cell_units(unit_of: Groups[Indices], design: Design) -> Groups[Indices]:
+    """The units of the rows of each cell, as groups."""
+    unit, cell = stacked(unit_of), stacked(design.cell_of)
+    return Groups.from_items((unit[cell == c] for c in range(len(design.cells))), ("foreground", *design.cells[1:]))
+
+
+def check_cells(unit_of: Groups[Indices], design: Design, by_blocks: bool) -> None:
+    """Raise if a condition, or a cell of two factors, has too few rows or blocks to be split."""
+    if design.kind == "dose":
+        return
+    for name, units in zip(design.cells, cell_units(unit_of, design), strict=True):
+        if (count := count_units(units)) < MIN_UNITS:
+            raise GroupError(
+                f"{name!r} has {plural(count, 'block' if by_blocks else 'row')}: the test needs at least {MIN_UNITS} "
+                "in each condition or cell. Leave it out, or measure more."
+            )
+
+
+def stacked(values: Groups[Any], tests: Groups[Flags] | None = None) -> npt.NDArray[Any]:
+    """Values of the rows of both groups, or of those that test, the foreground's first."""
+    if tests is None:
+        return np.concatenate(list(values))
+    return np.concatenate([own[test] for own, test in zip(values, tests, strict=True)])
+
+
+# ---------------------------------------------------------------------- (a) several conditions
+
+
+def compare_pairs(cell_of: Groups[Indices], pairs: tuple[tuple[int, int], ...]) -> Compare:
+    """Two cells at a time, along the same axes: whether the first of a pair varies more."""
+
+    def compare(
+        tested: Groups[Array], units: Groups[Indices], tests: Groups[Flags], seed: int, within: bool
+    ) -> Compared:
+        x, unit, cell = stacked(tested), stacked(units), stacked(cell_of, tests)
+        rows = [Groups.of(cell == a, cell == b) for a, b in pairs]
+        found = [
+            compare_groups(own.map(lambda here: x[here]), own.map(lambda here: unit[here]), tests, seed, within)
+            for own in rows
+        ]
+        return Compared(*map(np.vstack, zip(*found, strict=True)))
+
+    return compare
+
+
+def only_in_condition(
+    tables: Tables, unit_of: Groups[Indices], design: Design, condition: str
+) -> tuple[Tables, Groups[Indices], DesignTest]:
+    """One condition against an even mix of the controls and the other conditions, each of which it is compared with."""
+    own, cell = design.cells.index(condition), stacked(design.cell_of)
+    chosen = Groups.of(np.flatnonzero(cell == own), np.flatnonzero(cell != own))
+    share = 1 / np.bincount(cell)[cell[chosen.backgrounds[0]]]
+    weights = Groups.of(np.ones(chosen.foreground.size), share * share.sum() / np.sum(share**2))
+    rows, unit = np.vstack(list(tables.rows)), stacked(unit_of)
+    found = replace(
+        tables,
+        rows=chosen.map(lambda own: rows[own]),
+        means=chosen.map(lambda own, w: column_means(rows[own], w), weights),
+        weights=weights,
+        kept=chosen.map(lambda _: None),
+    )
+    cell_of = chosen.map(lambda own: cell[own])
+    pairs = tuple((own, other) for other in range(len(design.cells)) if other != own)
+    test = DesignTest(cell_of, weights, compare_pairs(cell_of, pairs), pairs)
+    return found, chosen.map(lambda own: unit[own]), test
+
+
+def one_by_one(tables: Tables, splits: Splits, design: Design) -> Iterator[tuple[Tables, Splits]]:
+    """Each condition and the background by themselves, with the same splits."""
+    for cell in range(len(design.cells) - 1):
+        here = design.cell_of.foreground == cell
+        keep = Groups.of(here, np.ones(len(design.cell_of.backgrounds[0]), dtype=bool))
+        rows = tables.rows.map(lambda own, some: own[some], keep)
+        alone = replace(
+            tables,
+            rows=rows,
+            means=rows.map(lambda own: column_means(own, None)),
+            weights=rows.map(lambda _: None),
+            kept=rows.map(lambda _: None),
+        )
+        unit_of, chunks = (own.map(lambda v, some: v[some], keep) for own in (splits.unit_of, splits.chunks))
+        yield alone, replace(splits, unit_of=unit_of, chunks=chunks)
+
+
+# ---------------------------------------------------------------------- (b) two factors
+
+
+def compare_cells(design: Design) -> Compare:
+    """Four cells, two in each group: whether those of the foreground vary by more than main effects explain."""
+    signs = np.zeros(len(design.cells))
+    for sign, cells in zip((1.0, -1.0), design.cell_of, strict=True):
+        signs[cells] = sign
+
+    def compare(
+        tested: Groups[Array], units: Groups[Indices], tests: Groups[Flags], seed: int, within: bool
+    ) -> Compared:
+        x, unit, cell = stacked(tested), stacked(units), stacked(design.cell_of, tests)
+        weights = design.weights.map(lambda own, test: own[test], tests)
+        remainders = x @ without_earlier_axes(*tested.map(weighted_covariance, weights))
+        rows, n_units = [cell == c for c in range(signs.size)], int(unit.max()) + 1
+        values = np.array([unit_values(remainders[own], unit[own], n_units, within=within) for own in rows])
+        logs = np.array([log_variance(x[own]) for own in rows])
+        statistic, p_values = interaction_p(values, signs)
+        return Compared(statistic[None], p_values[None], (signs @ logs)[None])
+
+    return compare
+
+
+def weighted_covariance(x: Array, weights: Array) -> Array:
+    """About the mean, shape (k, k)."""
+    centred = x - weights @ x / weights.sum()
+    found: Array = centred.T @ (weights[:, None] * centred) / weights.sum()
+    return found
+
+
+def interaction_p(values: Array, signs: Array) -> tuple[Array, Array]:
+    """Statistic and p-value of T = sum_c s_c log m_c > 0, the m_c being mean values of the units of each cell.
+
+    Each logarithm is corrected by half the relative variance of its mean. The variance of T is that of the units'
+    linear parts, by kinds of units: those with rows in the same cells. (A donor with and without the drug counts once.)
+    They are relative to the means under the null hypothesis, the nearest to the m_c of which T is 0, as in a score
+    test: relative to m_c itself one long row in a cell would be taken for evidence, since log m_c grows with it and its
+    linear part does not.
+
+    `values` (C, U, k) of units are nan where a unit has no rows in a cell.
+    """
+    present = ~np.isnan(values[:, :, 0])
+    kinds = np.unique(present, axis=1, return_inverse=True)[1].ravel()
+    known = present.any(axis=0) & (np.bincount(kinds)[kinds] > 1)
+    values, present = values[:, known], present[:, known]
+    k = values.shape[2]
+    if values.shape[1] == 0 or present.sum(axis=1).min() < LEAST_CELL:
+        return np.zeros(k), np.ones(k)
+    counts = present.sum(axis=1)[:, None]
+    means = np.nansum(values, axis=1) / counts
+    varies = np.all(means > 0, axis=0)  # in every cell
+    means = np.where(means > 0, means, 1.0)
+    apart = np.where(present[:, :, None], values - means[:, None], 0.0) / (counts * means)[:, None]
+    variances = np.sum(apart**2, axis=1) * counts / (counts - 1)  # of the means, relative to their squares
+    T = signs @ (np.log(means) + variances / 2)
+    total = variances.sum(axis=0)
+    shift = signs[:, None] * variances / np.where(total > 0, total, 1.0) * T
+    linear = np.einsum("c,ck,cuk->uk", signs, np.exp(np.clip(shift, -MOST_SHIFT, MOST_SHIFT)), apart)
+    kinds = np.unique(present, axis=1, return_inverse=True)[1].ravel()
+    sizes = np.bincount(kinds)
+    parts, in_cells = np.zeros((sizes.size, k)), set()
+    for kind, n in enumerate(sizes.tolist()):
+        parts[kind] = n * linear[kinds == kind].var(axis=0, ddof=1)
+        in_cells.add(int(present[:, kinds == kind][:, 0].sum()))
+    total = parts.sum(axis=0)
+    varies &= total > 0
+    total = np.where(varies, total, 1.0)
+    statistic = np.where(varies, T / np.sqrt(total), 0.0)
+    freedom = sizes[:, None] - 1.0
+    welch = total**2 / np.maximum(np.sum(parts**2 / freedom, axis=0), TINY)
+    p_values = scipy.special.stdtr(welch, -statistic)
+    if len(in_cells) == 1:  # then units of all kinds vary alike if nothing interacts: one variance for all
+        pooled = np.sum(freedom * sizes[:, None] * parts, axis=0) / freedom.sum() * np.sum(1 / sizes)
+        pooled = np.where(varies, pooled, 1.0)
+        p_values = np.maximum(p_values, scipy.special.stdtr(freedom.sum(), -T / np.sqrt(pooled)))
+    return statistic, np.where(varies, p_values, 1.0)
+
+
+# ---------------------------------------------------------------------- (c) doses
+
+
+def dose_test(design: Design) -> DesignTest:
+    """Rows of doses that have at least `CELL_ROWS` are compared with each other, others with those of doses near by."""
+    assert design.scores is not None
+    edge, cell = len(design.cell_of.foreground), stacked(design.cell_of)
+    common = np.bincount(cell)[cell] >= CELL_ROWS
+    common_of = Groups.of(common[:edge], common[edge:])
+    strata = design.cell_of.map(np.zeros_like) if design.strata is None else design.strata
+    columns = _columns_of_halves(design)
+    if common.all():
+        compare = compare_doses(design, strata, common_of, None)
+        refit = columns if len(design.cells) > MANY_CELLS else None
+        return DesignTest(design.cell_of, design.weights, compare, refit=refit)
+    return DesignTest(strata, design.weights, compare_doses(design, strata, common_of, columns), refit=columns)
+
+
+def _columns_of_halves(design: Design) -> Groups[Array]:
+    """What is regressed out of each half: the design's columns and an intercept for each group, as for all rows."""
+    return design.columns.like(
+        np.column_stack([np.full(len(own), k == 0), np.full(len(own), k == 1), own])
+        for k, own in enumerate(design.columns)
+    )
+
+
+def compare_doses(
+    design: Design, strata: Groups[Indices], common: Groups[Flags], refit: Groups[Array] | None
+) -> Compare:
+    """Whether how far rows are apart grows with their dose: sum of scores times values, one exchanged for the other.
+
+    Values are exchanged within strata; if blocks hold several doses of a stratum, within these blocks. There is one
+    value for each block and dose.
+    """
+    assert design.scores is not None
+    scores = design.scores
+
+    def compare(
+        tested: Groups[Array], units: Groups[Indices], tests: Groups[Flags], seed: int, within: bool
+    ) -> Compared:
+        x, unit, cell, stratum = stacked(tested), stacked(units), stacked(design.cell_of, tests), stacked(strata, tests)
+        score, known = stacked(scores, tests), stacked(common, tests)
+        left = x if refit is None else left_by(stacked(refit, tests), x)
+        edge, weights = len(tested.foreground), design.weights.map(lambda own, test: own[test], tests)
+        parts = Groups.of(left[:edge], left[edge:])
+        effects = without_earlier_axes(*parts.map(weighted_covariance, weights))
+        a, b = tested.map(log_variance, weights)
+        values = dose_values(x @ effects, left @ effects, unit, cell, stratum, score, known)
+        # One value for each unit and cell.
+        _, first, code = np.unique(np.column_stack([unit, cell]), axis=0, return_index=True, return_inverse=True)
+        code = code.ravel()
+        means = np.column_stack([np.bincount(code, column) for column in values.T]) / np.bincount(code)[:, None]
+        unit, stratum, score = unit[first], stratum[first], score[first]
+        blocks = np.unique(np.column_stack([unit, stratum]), axis=0, return_inverse=True)[1].ravel()
+        crossing = np.bincount(blocks).max() > 1
+        here = ~np.isnan(means[:, 0])
+        groups = (blocks if crossing else stratum)[here]
+        statistic, p_values = trend_p(means[here], mid_ranks(score[here], groups), groups)
+        return Compared(statistic[None], p_values[None], (a - b)[None])
+
+    return compare
+
+
+def left_by(columns: Array, x: Array) -> Array:
+    """What a regression on columns (n, q) leaves of x (n, k), each row with the variance that it has without it."""
+    U, sizes, _ = np.linalg.svd(columns, full_matrices=False)
+    Q = U[:, sizes > 1e-9 * sizes[0]]
+    leverage = np.minimum(np.sum(Q**2, axis=1), MOST_LEVERAGE)
+    found: Array = (x - Q @ (Q.T @ x)) / np.sqrt(1 - leverage)[:, None]
+    return found
+
+
+def dose_values(
+    x: Array, left: Array, unit: Indices, cell: Indices, stratum: Indices, score: Array, common: Flags
+) -> Array:
+    """How far each row is from others of its dose, (n, k); nan for rows that cannot be compared.
+
+    Where a dose has few rows, what a curve through the doses leaves of them (`left`) is compared with that of the
+    nearest doses, never with the curve: one long row tilts it, and all residuals at its end with it.
+    """
+    found, common = np.full(x.shape, np.nan), common.copy()
+    for own in np.unique(cell[common]):
+        rows = np.flatnonzero(common & (cell == own))
+        code = np.unique(unit[rows], return_inverse=True)[1]
+        if code.max() + 1 < LEAST_CELL:
+            common[rows] = False
+        else:
+            found[rows] = unit_values(x[rows], code, code.max() + 1, within=False)[code]
+    for own in np.unique(stratum[~common]):
+        rows = np.flatnonzero(~common & (stratum == own))
+        rows = rows[np.argsort(score[rows], kind="stable")]
+        for part in np.array_split(rows, max(1, rows.size // NEIGHBOURS)):
+            if part.size >= LEAST_CELL:
+                found[part] = unit_values(left[part], np.arange(part.size), part.size, within=False)
+    return found
+
+
+def mid_ranks(values: Array, groups: Indices) -> Array:
+    """Ranks within groups; equal values share the mean of theirs."""
+    found = np.empty(values.size)
+    for own in np.unique(groups):
+        here = groups == own
+        _, code, counts = np.unique(values[here], return_inverse=True, return_counts=True)
+        found[here] = (np.cumsum(counts) - (counts - 1) / 2)[code]
+    return found
+
+
+def trend_p(values: Array, scores: Array, groups: Indices) -> tuple[Array, Array]:
+    """Statistic and p-value of T = sum a e, scores (m,) times values (m, k), if values are exchanged within groups.
+
+    With scores of 0 and 1 in one group it is the difference of two means (F18).
+    """
+    _, code, counts = np.unique(groups, return_inverse=True, return_counts=True)
+    a = scores - (np.bincount(code, scores) / counts)[code]
+    used = (np.bincount(code, np.abs(a)) > 0)[code]
+    code, a, values = code[used], a[used], values[used]
+    k = values.shape[1]
+    if a.size == 0:
+        return np.zeros(k), np.ones(k)
+    _, code, counts = np.unique(code, return_inverse=True, return_counts=True)
+    largest = np.abs(values).max(axis=0)  # cubes of very large or small numbers would leave the range of floating point
+    e = values / np.where(largest > 0, largest, 1.0)
+    e = e - _sums(e, code)[code] / counts[code, None]
+    n = counts[:, None].astype(float)
+    a2, a3 = (np.bincount(code, a**power)[:, None] for power in (2, 3))
+    variance = np.sum(a2 * _sums(e**2, code) / (n - 1), axis=0)
+    third = np.sum(np.where(n > 2, n * a3 * _sums(e**3, code) / ((n - 1) * np.maximum(n - 2, 1)), 0.0), axis=0)
+    scale = np.sqrt(np.where(variance > 0, variance, 1.0))
+    limit = int(np.sum(counts - 1))
+    statistic = a @ e / scale
+    if limit < 2:
+        return statistic, np.ones(k)
+    return statistic, np.where(variance > 0, upper_tail(statistic, third / scale**3, limit), 1.0)
+
+
+def _sums(values: Array, code: Indices) -> Array:
+    """Sums of the columns within groups, (groups, k)."""
+    return np.column_stack([np.bincount(code, column) for column in values.T])
+
+
+@dataclass(frozen=True)
+class RefitRows:
+    """Rows of one group in the working basis, from which the same columns are regressed out in each half by itself."""
+
+    coordinates: Array  # of both groups, (N, p)
+    columns: Array  # (N, q)
+    chunks: Indices  # (N,)
+    weights: Array  # (N,): 0 in the other group
+    outside: Array  # squares of the rows outside of the basis, (N,)
+    n_features: int
+    counts: Array  # weights of the chunks
+
+    def half(self, chosen: Flags, *, within: bool) -> Half:
+        """Moments of the group's rows in the chosen chunks, about the mean model of these chunks."""
+        rows = chosen[self.chunks]
+        left, weights = left_by(self.columns[rows], self.coordinates[rows]), self.weights[rows]
+        own = weights > 0
+        scatter = left[own].T @ (weights[own, None] * left[own])
+        total = float(np.trace(scatter) + weights @ self.outside[rows])
+        moments = Moments(float(weights.sum()), np.zeros(len(scatter)), DenseScatter(scatter))
+        return Half(moments, total, self.n_features)
+
+
+def refit_rows(
+    groups: Groups[GroupRows], chunks: Groups[Indices], basis: Array | None, test: DesignTest
+) -> Groups[RefitRows]:
+    """The rows of both groups, for means of their own in each half."""
+    assert test.refit is not None
+    edge, every, D = len(test.weights.foreground), stacked(chunks), groups.foreground.scale.size
+    directions = np.eye(D) if basis is None else basis
+    Z = stacked(groups.map(lambda own: own.coordinates(directions)))
+    outside = np.zeros(every.size)
+    if basis is not None:
+        lengths = groups.map(lambda own: np.sum(((own.rows - own.mean) / own.scale) ** 2, axis=1))
+        outside = np.maximum(stacked(lengths) - np.sum(Z**2, axis=1), 0.0)
+    weights = np.where(np.arange(every.size) < edge, stacked(test.weights), 0.0)
+    return groups.like(
+        RefitRows(
+            Z, stacked(test.refit), every, w, outside, groups.foreground.scale.size, np.bincount(every, w).astype(float)
+        )
+        for w in (weights, stacked(test.weights) - weights)
+    )
