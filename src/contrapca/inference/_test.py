@@ -259,8 +259,8 @@ class ContrastTest(Result):
         if self.n_components and self.noise_ratio >= NOISIER:
             who, others = self._noise_of
             remarks.append(
-                f"{who[0].upper()}{who[1:]} are noisier everywhere ({self.noise_ratio:.2g} times the variance of {others}), which "
-                "alone makes the test reject: check that both groups were measured in the same way."
+                f"{who[0].upper()}{who[1:]} are noisier everywhere ({self.noise_ratio:.2g} times the variance of "
+                f"{others}), which alone makes the test reject: check that both groups were measured in the same way."
             )
         if self.design is not None and self.n_components == 0:
             remarks += self.design.remarks()
