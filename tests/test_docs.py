@@ -36,6 +36,7 @@ LIBRARIES = {
     "docs/guide/report.md": ["jinja2"],
     "docs/guide/uncertainty.md": ["nutpie"],
     "docs/paper.md": ["matplotlib", "nutpie", "PIL"],
+    "docs/guide/designs.md": ["pandas"],
     "docs/guide/study.md": ["pandas", "polars"],
     "docs/scale.md": ["dask", "h5py", "pandas", "pyarrow", "zarr"],
 }

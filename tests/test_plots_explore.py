@@ -268,12 +268,12 @@ def test_long_names_of_features_leave_room_for_the_data(need, pyplot):
 
 
 def test_values_that_are_spread_out():
-    from contrapca.plots._biplot import spread_out
+    from contrapca.plots._biplot import moved_apart
 
     rng = np.random.default_rng(0)
     values = rng.normal(size=9)
-    moved = spread_out(values, 0.5)
+    moved = moved_apart(values, 0.5)
     np.testing.assert_array_equal(np.argsort(moved), np.argsort(values))
     assert np.diff(np.sort(moved)).min() >= 0.5 - 1e-12
     assert moved.mean() == pytest.approx(values.mean())
-    np.testing.assert_allclose(spread_out(np.array([3.0, 0.0, 9.0]), 1.0), [3, 0, 9])
+    np.testing.assert_allclose(moved_apart(np.array([3.0, 0.0, 9.0]), 1.0), [3, 0, 9])

@@ -15,11 +15,11 @@ from contrapca.data._depth import (
     kind_of,
     linear,
     matched_totals,
+    molecule_values,
     smallest_counts,
     thinned,
     totals_in,
     typical_ratio,
-    units_of,
 )
 from contrapca.data.checks import depth_finding
 from contrapca.exceptions import GroupError, TableWarning
@@ -82,7 +82,7 @@ def test_units_are_those_of_the_oracle():
     rows = cells(50, 12, seed=5) * np.array([1, 2, 3, 5, 1.37])[np.arange(50) % 5][:, None]
     rows[::7] = rng.gamma(2, size=(8, 12))  # not counts
     stored = sp.csr_array(rows)
-    found = units_of(stored.data, stored.indptr)
+    found = molecule_values(stored.data, stored.indptr)
     expected = [oracles.depth_unit(row) if (row > 0).any() else np.nan for row in rows]
     np.testing.assert_allclose(found, expected, equal_nan=True)
     assert 0 < np.isnan(found).sum() < 15

@@ -27,6 +27,7 @@ from contrapca import (
     match_depth,
     posterior,
     regress_out,
+    report,
 )
 from contrapca.data import Encoded, adjusted_tables, regression
 from contrapca.exceptions import GroupError
@@ -360,6 +361,12 @@ def test_what_needs_populations_is_refused(kind, tmp_path):
         "contrast_path": lambda study: contrast_path(CPCA(1), study),
         "GammaSearch": GammaSearch(CPCA(1)).fit,
         "match_depth": match_depth,
+        "report": report,
     }.items():
         with pytest.raises(GroupError, match=f"{name} compares two populations, but this is a study of"):
             ask(study)
+
+
+def test_doses_that_are_nearly_the_same_have_names_of_their_own():
+    study = by_dose(changed(dose=1e6 + DOSE))
+    assert len(set(study.design.cells)) == len(study.design.cells) == 4

@@ -243,7 +243,7 @@ def test_the_html_of_an_estimator_links_to_its_page(monkeypatch):
 
     assert ContraPCA()._get_doc_link() == ""  # there is no address yet
     monkeypatch.setattr("contrapca.estimators._base.DOCUMENTATION", "https://docs.example")
-    page = "https://docs.example/api/estimators.html#contrapca.ContraPCA"
+    page = "https://docs.example/api/generated/contrapca.ContraPCA.html"
     assert ContraPCA()._get_doc_link() == page
     assert page in ContraPCA()._repr_html_()
     assert Mine()._get_doc_link() == ""

@@ -199,6 +199,17 @@ def test_every_row_may_have_a_dose_of_its_own():
     assert ratios["growth"][1] > 1.5
 
 
+def test_a_cell_of_one_block_cannot_be_held_out():
+    rng = np.random.default_rng(9)
+    columns = {"z": np.tile([0.0, 1.0], 60), "donor": np.repeat(np.arange(6), 20)}
+    frame = as_frame([rng.normal(size=(120, 12))], **columns)
+    study = Study.from_frame(frame, dose="z", strata="donor", blocks="donor")
+    with pytest.raises(GroupError, match="All rows of a condition, a cell or a dose are in one block"):
+        held_out_contrast(PCPCA(1), study)
+    alone = Study.from_frame(frame, dose="z", strata="donor")
+    assert held_out_contrast(PCPCA(1), alone).variance_table()["ratio"].min() > 0.3
+
+
 # ---------------------------------------------------------------------- similarity
 
 

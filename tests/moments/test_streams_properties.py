@@ -85,8 +85,8 @@ def test_checkpoints_are_exact(tmp_path_factory, parts):
     path = tmp_path_factory.mktemp("stream") / "checkpoint.npz"
     stream = Stream()
     for left, right in parts:
-        given_rows = X[left] if left.size else None, None, Y[right] if right.size else None
-        batch = read_batch(*given_rows, None, None, None, "test")
+        cases, controls = X[left] if left.size else None, Y[right] if right.size else None
+        batch = read_batch(cases, background=controls, name="test")
         stream = stream.plus(*batch)
         stream.save(path)
         again = Stream.load(path)

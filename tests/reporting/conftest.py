@@ -15,7 +15,7 @@ import pytest
 from browsing import FLAGS, NASTY, Page, program
 from contrapca import PCPCA, Study, bootstrap
 from contrapca.datasets import make_hidden_clusters
-from contrapca.reporting._report import write_report
+from contrapca.reporting._report import summarize
 from contrapca.reporting._subject import examine
 from contrapca.reporting._summary import Origin
 
@@ -87,7 +87,7 @@ def case(tmp_path_factory, need):
     file = tmp_path_factory.mktemp("report") / 'a "report" & <b>.html'
     hostile = {"title": NASTY, "origin": Origin(NASTY, sources=[NASTY])}
     study = Study(X, background=Y, labels=labels)
-    write_report(study, model, output=file, uncertainty=refits, **hostile)
+    summarize(study, model, uncertainty=refits, **hostile).write(file)
     return Case(file, examine(study, model, progress=False), X, labels)
 
 

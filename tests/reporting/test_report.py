@@ -40,7 +40,7 @@ from contrapca.reporting import _html, _points
 from contrapca.reporting._answers import chance_of
 from contrapca.reporting._cautions import _ratio
 from contrapca.reporting._points import choose_points
-from contrapca.reporting._report import summarize, write_report
+from contrapca.reporting._report import summarize
 from contrapca.reporting._subject import examine
 from contrapca.reporting._summary import Origin
 
@@ -425,7 +425,7 @@ def test_text_from_users_is_escaped(data, tmp_path, need):
     labels = [NASTY if i % 2 else "b" for i in range(120)]
     given = {"title": NASTY, "origin": Origin(NASTY, sources=[NASTY])}
     study = Study(X, background=Y, labels=labels, names=([NASTY] * 120, None))
-    write_report(study, model, output=target, **given)
+    summarize(study, model, **given).write(target)
     text = target.read_text()
     assert "alert(" in text
     assert '<script>alert("x")' not in text

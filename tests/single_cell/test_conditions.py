@@ -54,6 +54,14 @@ def test_results_of_conditions_are_read_again(tmp_path):
     assert len(contrapca.get.components(again)) > 0
 
 
+def test_reports_need_two_groups(tmp_path):
+    choice = CHOICE | {"blocks": "plate"}
+    with pytest.raises(
+        GroupError, match="A report compares two populations, but this is a study of several conditions"
+    ):
+        contrapca.tl.report(cells(), **choice, output=tmp_path / "report.html")
+
+
 @pytest.mark.parametrize(
     ("change", "sentence"),
     [

@@ -33,10 +33,10 @@ def test_the_same_page_from_python_and_the_command_line(adata, folder, capsys):
     options = {"layer": "counts", "mask_var": "few", "gammas": 4}
     found = tl.report(adata, **CHOICE, **options, labels="cell_type", output="python.html")
     seen = {}
-    write = reporting.write_report
+    summarize = reporting.summarize
     arguments = "report cells.h5ad --group condition --background ctrl --layer counts --mask few --blocks donor"
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("contrapca.cli._report.write_report", lambda *a, **k: seen.setdefault("it", write(*a, **k)))
+        patch.setattr("contrapca.cli._report.summarize", lambda *a, **k: seen.setdefault("it", summarize(*a, **k)))
         assert cli.main([*arguments.split(), "--labels", "cell_type", "--gammas", "4", "-o", "shell.html"]) == 0
     said = capsys.readouterr().out
     assert f"features are the {adata.var['few'].sum()} of 40 genes of the mask 'few'" in said

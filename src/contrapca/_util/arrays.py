@@ -56,6 +56,11 @@ def row_slices(n_rows: int, block: int) -> Iterator[slice]:
         yield slice(start, min(start + block, n_rows))
 
 
+def spread_out(count: int, most: int | None) -> npt.NDArray[np.intp]:
+    """Numbers of at most this many of so many rows, evenly spread; of all of them if `most` is None."""
+    return np.unique(np.linspace(0, count - 1, count if most is None else min(count, most)).astype(np.intp))
+
+
 def available_memory() -> float:
     """Bytes of memory to be had without swapping; where only the size of the memory is known, that; else infinity."""
     meminfo = Path("/proc/meminfo")
@@ -67,7 +72,9 @@ def available_memory() -> float:
         return np.inf
 
 
-LIBRARIES = ("torch", "cupy", "array_api_strict")  # the last is for tests: it refuses what the standard does not have
+# Those of the array API that array_api_compat knows; to add one, see to `host`, too. The last is for tests: it refuses
+# what the standard does not have.
+LIBRARIES = ("torch", "cupy", "array_api_strict")
 
 
 def library_of(kind: Any) -> str:

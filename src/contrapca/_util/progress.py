@@ -6,7 +6,7 @@ import contextlib
 import sys
 import time
 
-QUIET_SECONDS, SECONDS_BETWEEN = 2.0, 0.1
+QUIET_SECONDS, SECONDS_BETWEEN = 2.0, 0.1  # before a bar appears, and between two updates
 
 
 def watched() -> bool:

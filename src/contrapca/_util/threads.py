@@ -14,8 +14,7 @@ from threadpoolctl import ThreadpoolController
 
 # Below this many stored values, starting threads costs more than it saves.
 PARALLEL_MIN_VALUES = 1_000_000
-
-
+MOST_WORKERS = 8  # each may hold a scatter matrix of its own
 # Likewise for the BLAS: multiplications of one product.
 SMALL_PRODUCT = 1e7
 
@@ -26,7 +25,7 @@ def worker_count(n_values: int) -> int:
         return 1
     blas = [pool["num_threads"] for pool in _controller(len(sys.modules)).info() if pool["user_api"] == "blas"]
     cores: int = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    return int(max(1, min([cores, 8, *blas])))
+    return int(max(1, min([cores, MOST_WORKERS, *blas])))
 
 
 @lru_cache(maxsize=1)

@@ -43,20 +43,28 @@ class Cells:
     conditions: tuple[str, ...] = ()  # if there are several: their names, and
     condition_of: Indices | None = None  # that of each cell of the foreground, those of one condition together
 
-    def study(self, rows: Groups[Rows], **beside: Any) -> Study:
+    def study(self, rows: Groups[Rows], *, labels: Any = None, names: Any = None, label_name: Any = None) -> Study:
         """The rows of each group, with what is known of them."""
-        known: dict[str, Any] = {"blocks": self.blocks, "weights": self.weights, "covariates": None}
+        covariates = None
         if self.covariates is not None:
-            known["covariates"] = self.groups.map(lambda cells: self.covariates.iloc[cells].reset_index(drop=True))
+            covariates = tuple(self.covariates.iloc[cells].reset_index(drop=True) for cells in self.groups)
+        known: dict[str, Any] = {
+            "blocks": None if self.blocks is None else tuple(self.blocks),
+            "covariates": covariates,
+            "weights": None if self.weights is None else tuple(self.weights),
+            "labels": labels,
+            "names": names,
+        }
+        about: dict[str, Any] = {"features": self.names, "label_name": label_name}
         background = background_argument(rows)
-        if self.condition_of is not None:
-            known |= {name: own for name, own in beside.items() if isinstance(own, tuple)}
-            known = {name: None if own is None else self._by_condition(tuple(own)) for name, own in known.items()}
-            tables = self._by_condition((rows.foreground, rows["background"]))
-            groups = dict(zip(self.conditions, tables, strict=False))
-            return Study(groups=groups, background=background, features=self.names, **beside | known)
-        beside |= {name: None if own is None else tuple(own) for name, own in known.items()}
-        return Study(rows.foreground, background=background, features=self.names, paired=self.paired, **beside)
+        if self.condition_of is None:
+            return Study(rows.foreground, background=background, paired=self.paired, **known, **about)
+        tables = self._by_condition((rows.foreground, background))
+        groups = dict(zip(self.conditions, tables, strict=False))
+        of_conditions: dict[str, Any] = {
+            name: None if own is None else self._by_condition(own) for name, own in known.items()
+        }
+        return Study(groups=groups, background=background, **of_conditions, **about)
 
     def _by_condition(self, groups: tuple[Any, ...]) -> tuple[Any, ...]:
         """What belongs to the cells of the foreground, for each condition, and to those of the background."""
@@ -225,8 +233,20 @@ def choose(
     of_cells = None if labels is None else groups.map(lambda cells: labels[cells])
     if of_cells is not None:
         checked_blocks(of_cells, groups.map(lambda cells: int(cells.size)), paired=pairs is not None)
-    asked = (pairs is not None, covariates, weights, obsm is None, params)
-    return Cells(matrix, mask, names, groups, of_cells, *asked, () if codes is None else tuple(foreground), codes)
+    return Cells(
+        matrix=matrix,
+        mask=mask,
+        names=names,
+        groups=groups,
+        blocks=of_cells,
+        paired=pairs is not None,
+        covariates=covariates,
+        weights=weights,
+        of_genes=obsm is None,
+        params=params,
+        conditions=() if codes is None else tuple(foreground),
+        condition_of=codes,
+    )
 
 
 def _as_labels(given: Any) -> Any:

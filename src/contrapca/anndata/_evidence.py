@@ -20,7 +20,7 @@ from ._cells import Cells, check_n_comps, choice_of, choose, column, frame, stor
 from ._fit import adjusted, fitted, in_own_words, on_unseen_cells
 from ._get import loadings
 from ._get import model as stored_model
-from ._results import MODEL, Results, check_key, check_writable, evidence, plain, stored, stored_choice, write
+from ._results import MODEL, Results, check_key, check_writable, evidence, storable, stored, stored_choice, write
 from ._warnings import matched, warn_of_depth, warn_of_groups, warn_of_values
 
 TEST, COMPARISON, BY_GROUP = "contrapca_test", "contrapca_compare", "contrapca_by_group"  # keys of uns
@@ -117,7 +117,7 @@ def test(
     rows = alike.split(table)
     if depth == "match":
         alike, rows = matched(adata, alike, rows, stored_seed(random_state))
-    summary = {"params": plain(cells.params | asked), "level": level}
+    summary = {"params": storable(cells.params | asked), "level": level}
     try:
         found = contrast_test(
             alike.study(rows),
@@ -203,7 +203,7 @@ def compare(
     classes = None if labels is None else np.asarray(adata.obs[labels])[cells.groups.foreground]
     study = cells.study(cells.split(table), labels=classes)
     found = compare_tables(study, n_components=n_comps, random_state=stored_seed(random_state))
-    params = plain(cells.params | {"n_comps": n_comps, "labels": labels, "random_state": random_state})
+    params = storable(cells.params | {"n_comps": n_comps, "labels": labels, "random_state": random_state})
     summary = {"params": params, "recommendation": found.recommendation, "table": frame(found.table())}
     return write(adata, Results({key: summary}), copy=copy)
 
@@ -317,7 +317,7 @@ def by_group(
     columns |= {name: np.array([row.get(name, np.nan) for row in rows], float) for name in ("agreement", "max_share")}
     columns["supported"] = again & (p_adjusted <= LEVEL)
     columns |= {name: [row.get(name, "") for row in rows] for name in ("genes", "note")}
-    params = plain(whole.params | {"split": split, "n_comps": n_comps, "gamma": gamma, "scale": scale})
+    params = storable(whole.params | {"split": split, "n_comps": n_comps, "gamma": gamma, "scale": scale})
     return write(adata, Results({key: {"params": params, "table": frame(columns)}}), copy=copy)
 
 

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from .._util.arrays import Array, Rows
+from .._util.arrays import Array, Rows, spread_out
 from .._util.checks import check_option
 from .._util.text import default_names, is_missing, joined, plural
 from ..data import Groups, encoded_of, tables_of, units_of
@@ -20,7 +20,6 @@ from ..data.rows import DaskRows
 from ..estimators import ContrastSolver, SparseCPCA, latent_means, unfitted
 from ..exceptions import InfeasibleGammaError, RankError, warn
 from ..inference import GroupRows, HeldOutContrast, held_out_contrast, held_out_of, prepared
-from ..moments import spread_out
 from ._cells import Cells, background_argument, check_n_comps, choose
 from ._results import Keys, check_writable, fit_results, write
 from ._warnings import warn_of_counts, warn_of_depth, warn_of_groups, warn_of_values

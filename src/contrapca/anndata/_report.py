@@ -10,7 +10,7 @@ from sklearn.base import clone
 
 from ..estimators import ContraPCA
 from ..inference import at_equal_depth, contrast_test
-from ..reporting import Report, check_libraries, write_report
+from ..reporting import Report, check_libraries, summarize
 from ._cells import choose, column
 from ._get import model as stored_model
 from ._results import stored_choice
@@ -89,21 +89,14 @@ def report(
     tested: Any = test
     if test and depth == "match":
         alike, alike_rows = matched(adata, cells, rows, SEED)
-        n_axes = max(MOST, model.n_components)
-        asked: dict[str, Any] = {
-            "max_components": n_axes,
-            "scale": model._scaling,
-            "depth": "ignore",
-            "random_state": SEED,
-        }
-        tested = at_equal_depth(contrast_test(alike.study(alike_rows), **asked))
-    return write_report(
-        study,
-        model,
-        output=output,
-        test=tested,
-        depth=depth,
-        gammas=gammas,
-        title=title,
-        progress=progress,
-    )
+        tested = contrast_test(
+            alike.study(alike_rows),
+            max_components=max(MOST, model.n_components),
+            scale=model._scaling,
+            depth="ignore",
+            random_state=SEED,
+        )
+        tested = at_equal_depth(tested)
+    found = summarize(study, model, test=tested, depth=depth, gammas=gammas, title=title, progress=progress)
+    found.write(output)
+    return found

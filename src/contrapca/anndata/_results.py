@@ -89,7 +89,7 @@ def fit_results(
     """The results of a fitted model; `n_genes` are all genes of the AnnData, also those that were not used."""
     fit = model.fit_
     summary: dict[str, Any] = {
-        "params": plain(cells.params | dict(params)),
+        "params": storable(cells.params | dict(params)),
         "variance": fit.variances.foreground,
         "variance_ratio": fit.shares.foreground,
         "background_variance": background_argument(fit.variances),
@@ -141,12 +141,12 @@ def supported(entry: Mapping[str, Any]) -> npt.NDArray[np.bool_] | None:
     return found & (int(entry.get("test_n_components", 1)) > 0)
 
 
-def plain(params: Mapping[str, Any]) -> dict[str, Any]:
+def storable(params: Mapping[str, Any]) -> dict[str, Any]:
     """Settings as h5ad and zarr files can hold them: None is left out, lists become arrays, also inside dicts."""
     kept: dict[str, Any] = {}
     for name, value in params.items():
         if isinstance(value, Mapping):
-            kept[str(name)] = plain(value)
+            kept[str(name)] = storable(value)
         elif value is not None:
             kept[str(name)] = np.array(list(value)) if isinstance(value, list | tuple | set) else value
     return kept

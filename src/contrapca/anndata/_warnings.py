@@ -109,8 +109,13 @@ def totals_of(adata: Any, cells: Cells, chosen: Sequence[Indices], used: Iterabl
 def matched(adata: Any, cells: Cells, rows: Groups[Rows], random_state: int | None) -> tuple[Cells, Groups[Rows]]:
     """The cells and rows of two groups at equal depth (`match_depth`), without the cells that are dropped."""
     totals = totals_of(adata, cells, list(cells.groups), rows) or [None, None]
-    given = {"totals": totals[0], "background_totals": totals[1], "random_state": random_state}
-    X, Y, *kept = match_depth(rows.foreground, background=background_argument(rows), **given)
+    X, Y, *kept = match_depth(
+        rows.foreground,
+        background=background_argument(rows),
+        totals=totals[0],
+        background_totals=totals[1],
+        random_state=random_state,
+    )
     groups = cells.groups.map(lambda own, left: own[left], cells.groups.like(kept))
     blocks = None if cells.blocks is None else cells.blocks.map(lambda own, left: own[left], cells.groups.like(kept))
     return replace(cells, groups=groups, blocks=blocks), rows.like([X, Y])

@@ -13,7 +13,7 @@ from .._util.tables import Table
 from .._util.text import format_gamma
 from ..data import Study
 from ..estimators import PCPCA, ContraPCA
-from ..reporting import Origin, check_libraries, write_report
+from ..reporting import Origin, check_libraries, summarize
 from ._console import Console
 from ._fit import latent_columns
 from ._outputs import check_outputs, staged, write_columns
@@ -56,14 +56,14 @@ def demo(options: Namespace, console: Console) -> None:
         figure.get_layout_engine().set(wspace=0.06)
         plots.legend_of_figure(figure, panels[0])
         figure.savefig(places["before_after.png"], dpi=300)
-        summary = write_report(
+        summary = summarize(
             study,
             after,
-            output=places["report.html"],
             title="Demonstration: four hidden subgroups",
             origin=Origin(REPORT_COMMAND, sources=["cases.csv", "controls.csv"]),
             progress=console.progress,
         )
+        summary.write(places["report.html"])
     comparison = _comparison(models, X, data.labels)
     strongest = after.feature_table()["feature"][:5].tolist()
     console.say(

@@ -10,7 +10,7 @@ from .._util.text import default_names
 from ..data import Study
 from ..reporting import Origin, coordinate_table, label_texts, named_clusters, summarize
 from ._console import Console, caution
-from ._inputs import cautions_of, described, input_facts, read_inputs
+from ._inputs import cautions_of, described, input_facts, inputs_of
 from ._models import METHODS, make_model
 from ._outputs import check_outputs, staged, write_columns
 from ._summary import model_summary, unseen_lines, verdict_lines
@@ -27,7 +27,7 @@ def fit(options: Namespace, console: Console) -> None:
         raise ValueError(
             "--method ppca is for cases alone: leave out --background, --group and --gamma, or use --method contrapca."
         )
-    inputs = read_inputs(options, needs_background=not alone and options.gamma != 0)
+    inputs = inputs_of(options, needs_background=not alone and options.gamma != 0)
     model = make_model(options, console).fit(inputs.study)
     about: dict[str, Any] = {}  # what a report of this model would begin with
     if len(inputs.study.rows) > 1:

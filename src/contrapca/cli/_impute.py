@@ -19,7 +19,7 @@ from ..exceptions import TableFileError, UnboundedError
 from ..inference import gamma_limits
 from ..reading import TEXT, Inputs, write_filled
 from ._console import Console
-from ._inputs import described, input_facts, read_inputs
+from ._inputs import described, input_facts, inputs_of
 from ._outputs import SEPARATORS, OutputError, check_outputs, check_text_output, staged, write_columns
 from ._summary import records
 
@@ -35,7 +35,7 @@ def impute(options: Namespace, console: Console) -> None:
     check_outputs(outputs, force=options.force)
     if options.gamma is not None and options.background is None:
         raise ValueError("--gamma needs --background: without controls there is nothing to contrast with.")
-    inputs = read_inputs(options, needs_background=False)
+    inputs = inputs_of(options, needs_background=False)
     if is_sparse(inputs.study.rows.foreground):
         raise TableFileError(
             f"{inputs.table.path!r} is sparse: it has zeros where it holds nothing, and no missing values."

@@ -11,8 +11,7 @@ import numpy as np
 from .._util.arrays import is_sparse
 from .._util.text import plural
 from ..exceptions import TableFileError
-from ..reading import Inputs, Request
-from ..reading import read_inputs as read_request
+from ..reading import Inputs, Request, read_inputs
 from ._console import caution
 
 MOST_CELLS = 200_000  # of a table whose rank is counted beforehand
@@ -26,7 +25,7 @@ def request_of(options: Namespace) -> Request:
     return Request(options.cases, **given)
 
 
-def read_inputs(
+def inputs_of(
     options: Namespace, *, needs_background: bool = True, features: tuple[list[str] | None, int] | None = None
 ) -> Inputs:
     """Read the tables that the options name, and print at once what looks like a mistake."""
@@ -34,7 +33,7 @@ def read_inputs(
         raise ValueError("--background is needed: the controls table (or --group, for one table).")
     silent = {"replicates"} if not hasattr(options, "blocks") else set()  # nothing could be done about it
     silent |= {"depth"} if getattr(options, "depth", "warn") != "warn" else set()  # known
-    inputs = read_request(
+    inputs = read_inputs(
         request_of(options), lambda finding: caution(finding.text("command")), features=features, silent=silent
     )
     if features is None:

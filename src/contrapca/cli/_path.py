@@ -8,7 +8,7 @@ from typing import Any
 from .._util.text import format_gamma
 from ..inference import ContrastPath, contrast_path
 from ._console import Console
-from ._inputs import cautions_of, described, input_facts, read_inputs
+from ._inputs import cautions_of, described, input_facts, inputs_of
 from ._models import METHODS, scale_of
 from ._outputs import check_outputs, staged, write_columns
 
@@ -19,7 +19,7 @@ def path(options: Namespace, console: Console) -> None:
     """Compute the path, write it, and name the gammas that differ most."""
     files = [options.output / name for name in FILES]
     check_outputs(files, force=options.force)
-    inputs, kind = read_inputs(options), METHODS[options.method]
+    inputs, kind = inputs_of(options), METHODS[options.method]
     found = contrast_path(
         kind(options.components, scale=scale_of(options, kind)),
         inputs.study,

@@ -11,9 +11,9 @@ from ..data import Groups, Scaling
 from ..estimators import CPCA, PCPCA, PPCA, ContrastSolver, SparseCPCA
 from ..inference import ContrastPath, bootstrap, posterior
 from ..reading import Inputs
-from ..reporting import RESULTS, Origin, check_libraries, write_report
+from ..reporting import RESULTS, Origin, check_libraries, summarize
 from ._console import Console, caution, printable
-from ._inputs import described, read_inputs, request_of
+from ._inputs import described, inputs_of, request_of
 from ._models import make_model
 from ._outputs import OutputError, check_outputs, staged
 from ._parser import SETTINGS
@@ -42,7 +42,7 @@ def report(options: Namespace, console: Console) -> None:
     with contextlib.ExitStack() as written:
         page = written.enter_context(staged([output], force=options.force))[output.name]
         places = written.enter_context(staged(saved, force=options.force)) if saved else {}
-        summary = write_report(
+        summary = summarize(
             inputs.study,
             model,
             test=not options.no_test,
@@ -50,10 +50,10 @@ def report(options: Namespace, console: Console) -> None:
             title=options.title and printable(options.title),
             origin=Origin(printable(options.shell), inputs.findings, [*map(printable, inputs.sources)], study),
             progress=console.progress,
-            output=page,
             uncertainty=draws,
             gammas=options.gammas,
         )
+        summary.write(page)
         if saved:
             summary.save(places[RESULTS[0]].parent)
     caution(*summary["cautions"][len(inputs.findings) :])
@@ -67,14 +67,14 @@ def _read(options: Namespace) -> tuple[Namespace, Any, Inputs]:
     given = {name: getattr(options, name) for name in SETTINGS if getattr(options, name) is not None}
     if options.model is None:
         options = Namespace(**vars(options) | SETTINGS | given)
-        return options, None, read_inputs(options)
+        return options, None, inputs_of(options)
     if given:
         names = " and ".join(f"--{name}" for name in given)
         raise ValueError(f"{names} cannot be used with --model: the saved model has its own.")
     model = _saved_model(options)
     scaling = _scaling_of(model).foreground
     features = None if scaling.names is None else list(scaling.names)
-    return options, model, read_inputs(options, features=(features, scaling.mean.size))
+    return options, model, inputs_of(options, features=(features, scaling.mean.size))
 
 
 def _saved_model(options: Namespace) -> Any:

@@ -9,7 +9,7 @@ from .._util.text import plural
 from ..data.checks import shows_replicates
 from ..inference import MIN_UNITS, contrast_test
 from ._console import Console
-from ._inputs import cautions_of, described, input_facts, read_inputs
+from ._inputs import cautions_of, described, input_facts, inputs_of
 from ._models import scale_of
 from ._summary import records
 
@@ -18,7 +18,7 @@ MOST = 10  # dimensions tested by default
 
 def test(options: Namespace, console: Console) -> None:
     """Test the tables; print the verdict, then the p-values."""
-    inputs = read_inputs(options)
+    inputs = inputs_of(options)
     study = inputs.study
     kind = "row" if study.blocks is None else "pair" if study.paired else "block"
     units = study.counts if study.blocks is None else study.blocks.map(lambda own: len(set(own)))

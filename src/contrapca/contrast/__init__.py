@@ -13,7 +13,7 @@ from ._axes import (
     variance_inside,
 )
 from ._clvm import solve_clvm
-from ._cpca import cpca_grid, cpca_refusal, solve_cpca
+from ._cpca import cpca_grid, solve_cpca
 from ._eigen import LOOSE, Spectrum, top_eigenpairs
 from ._few_directions import count_above_noise, few_directions
 from ._fit import (
@@ -71,7 +71,6 @@ from ._pcpca import (
     complete_background_model,
     moments_log_likelihood,
     pcpca_grid,
-    pcpca_refusal,
     relative_log_likelihood,
     solve_pcpca,
 )

@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 
 from .._util.arrays import Array
-from ..exceptions import InfeasibleGammaError
 from ..moments import Contrast
 from ._eigen import Spectrum
 from ._solution import Solution
@@ -19,12 +18,6 @@ def cpca_grid(limit: float, points: int) -> Array:
     """`points` gammas from 0 to just below the limit, or to `LARGEST`: 0, and a geometric sequence."""
     top = (1 - CLOSEST) * min(limit, LARGEST)
     return np.concatenate([[0.0], np.geomspace(min(LEAST, top / 10), top, points - 1)])
-
-
-def cpca_refusal(gamma: float, limit: float, d: int, parameter: str, hint: str) -> InfeasibleGammaError:
-    """The error for a gamma at or above the limit."""
-    reason = f"cov(foreground) - gamma cov(background) has fewer than {d} positive eigenvalues"
-    return InfeasibleGammaError(gamma, limit, d, reason, f".{hint}", parameter)
 
 
 def solve_cpca(contrast: Contrast, spectrum: Spectrum) -> Solution:

@@ -16,7 +16,7 @@ from scipy.sparse.csgraph import min_weight_full_bipartite_matching
 from .._util.arrays import TINY, Array
 from .._util.threads import calm_threads
 from ..data import Groups, Tables
-from ..exceptions import ContrastWarning
+from ..exceptions import ContrastWarning, GroupError
 from ..moments import (
     Complete,
     Indices,
@@ -141,8 +141,13 @@ def _parts_of_sections(
     _, codes = np.unique(stacked, return_inverse=True)
     edge = len(sections.foreground)
     found = np.empty(stacked.size, dtype=np.intp)
-    same = sections.like([codes[:edge], codes[edge:]])
-    for c, own in enumerate(assign_folds(by_cell(unit_of, same), PARTS, rng)):
+    units = by_cell(unit_of, sections.like([codes[:edge], codes[edge:]]))
+    if any(np.all(own == own[0]) for own in units):
+        raise GroupError(
+            "All rows of a condition, a cell or a dose are in one block, so that their mean is not known where this "
+            "block is held out: leave blocks= (or strata=) out, or that part of the rows, or measure more blocks."
+        )
+    for c, own in enumerate(assign_folds(units, PARTS, rng)):
         found[codes == c] = own
     return sections.like([found[:edge], found[edge:]])
 

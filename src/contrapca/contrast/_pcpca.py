@@ -7,7 +7,6 @@ from dataclasses import dataclass
 import numpy as np
 
 from .._util.arrays import EPS, Array
-from ..exceptions import InfeasibleGammaError
 from ..moments import Complete, Contrast, Moments, alone
 from ._eigen import Spectrum, top_eigenpairs
 from ._gaussian import LatentGaussian
@@ -33,18 +32,6 @@ def pcpca_grid(limit: float, points: int) -> Array:
     """`points` gammas from 0 to just below the limit, dense near it."""
     t = np.linspace(1.0, CLOSEST ** (1 / BEND), points)
     return limit * (1 - t**BEND)
-
-
-def pcpca_refusal(gamma: float, limit: float, r: int, parameter: str, hint: str) -> InfeasibleGammaError:
-    """The error for a gamma at or above the limit."""
-    reason = (
-        "the background outweighs all foreground rows (N = n (1 - gamma) is not positive)"
-        if limit >= 1
-        else "the relative likelihood has no maximum (the noise variance would not be positive)"
-    )
-    return InfeasibleGammaError(
-        gamma, limit, r, reason, f", or CPCA, which allows stronger contrasts.{hint}", parameter
-    )
 
 
 def closed_form(

@@ -24,6 +24,7 @@ from ._study import (
     encoded_of,
     foreground_of,
     refuse,
+    refuse_designs,
     refuse_moments,
     study_of,
     tables_of,

@@ -9,7 +9,7 @@ import numpy.typing as npt
 import scipy.sparse as sp
 import scipy.special
 
-from .._util.arrays import Array, Rows, is_sparse
+from .._util.arrays import Array, Rows, is_sparse, spread_out
 from .._util.checks import generator
 from .._util.text import plural
 from ..exceptions import GroupError
@@ -113,10 +113,9 @@ def kind_of(rows: Rows) -> str | None:
     str or None
         A name of KINDS; None for anything else, such as scaled values, and for values that are missing.
     """
-    n, D = rows.shape
-    if D < MIN_FEATURES:
+    if rows.shape[1] < MIN_FEATURES:
         return None
-    some = _stored(rows[np.unique(np.linspace(0, n - 1, min(n, MAX_ROWS)).astype(int))])
+    some = _stored(rows[spread_out(rows.shape[0], MAX_ROWS)])
     if not some.nnz or not np.isfinite(some.data).all() or some.data.min() < 0:
         return None
     if np.array_equal(some.data, np.rint(some.data)):
@@ -124,7 +123,7 @@ def kind_of(rows: Rows) -> str | None:
     lengths = np.diff(some.indptr)
     for kind in ("log", "log2", "log10", "normalised"):
         values = linear(some.data, kind)
-        units = units_of(values, some.indptr)
+        units = molecule_values(values, some.indptr)
         smallest, largest = (_by_row(reduce, values, some.indptr) for reduce in (np.minimum, np.maximum))
         telling = (lengths > 1) & (largest > 1.5 * smallest)
         if telling.sum() < MIN_ROWS or np.isfinite(units[telling]).mean() < MOST:
@@ -142,7 +141,7 @@ def linear(values: Array, kind: str) -> Array:
         return np.expm1(KINDS[kind] * values) if KINDS[kind] else values
 
 
-def units_of(values: Array, indptr: Indices) -> Array:
+def molecule_values(values: Array, indptr: Indices) -> Array:
     """The value of one molecule in each row: the largest common divisor of its values; nan if there is none.
 
     Parameters
@@ -180,7 +179,7 @@ def counts_in(rows: Rows, kind: str) -> Any:
     """
     stored = _stored(rows)
     values, lengths = linear(stored.data, kind), np.diff(stored.indptr)
-    units = np.ones(lengths.size) if kind == "counts" else units_of(values, stored.indptr)
+    units = np.ones(lengths.size) if kind == "counts" else molecule_values(values, stored.indptr)
     with np.errstate(invalid="ignore"):
         multiples = np.nan_to_num(values / np.repeat(units, lengths), posinf=0.0)
     found = sp.csr_array((np.rint(multiples).astype(np.int64), stored.indices, stored.indptr), shape=stored.shape)

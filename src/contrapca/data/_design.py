@@ -258,7 +258,7 @@ def doses(z: Any, strata: Any = None, name: str = "dose") -> tuple[Groups[Indice
     code = np.unique(np.column_stack([stratum[chosen], values[chosen]]), axis=0, return_inverse=True)
     cell_values, cell = code[0], code[1].ravel()
     cells = tuple(
-        (f"{stratum_names[int(s)]}, " if strata is not None else "") + f"{value:g}" for s, value in cell_values
+        (f"{stratum_names[int(s)]}, " if strata is not None else "") + f"{value:.15g}" for s, value in cell_values
     )
     edge = rows.foreground.size
     cell_of = rows.like([cell[:edge], cell[edge:]])
@@ -321,7 +321,8 @@ class Asked:
         }
         for design, arguments in beside.items():
             for name in arguments:
-                if design not in asked and getattr(self, name) not in (None, False):
+                value = getattr(self, name)
+                if design not in asked and value is not None and value is not False:
                     raise GroupError(f"{name}= goes with {design}=, but {asked[0]}= was given: leave one of them out.")
         if self.interaction is not None and not (
             isinstance(self.interaction, tuple | list)

@@ -131,7 +131,7 @@ class Tables:
 
     @property
     def incomplete(self) -> bool:
-        """Whether values are missing."""
+        """Whether values are missing: `column_means` has found some, and their means are nan."""
         return not all(np.isfinite(mean).all() for mean in self.means)
 
     @property

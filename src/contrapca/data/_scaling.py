@@ -89,7 +89,10 @@ class Scaling:
         return found
 
     def check(self, X: Any, *, allow_missing: bool = False) -> tuple[Rows, bool]:
-        """Check new rows against the fitted features; return them and whether values are missing."""
+        """Check new rows against the fitted features; return them and whether values are missing.
+
+        For results that are no estimators, such as paths and draws; `estimators._new_rows` is the door of those.
+        """
         check_names(X, self.labels)
         rows = check_table(X, "X", least=1)
         if rows.shape[1] != self.mean.size:

@@ -510,11 +510,8 @@ def study_of(
                 f"{name} was given a Study, which has its own groups and weights: leave {joined(own)} out."
             )
         study = X
-        if study.design is not None and not designs:
-            raise GroupError(
-                f"{name} compares two populations, but this is a study of {study.design.subject}: make a study of two "
-                "groups for it, such as Study.from_frame(frame, groupby=..., background=...)."
-            )
+        if not designs:
+            refuse_designs(study, name)
     else:
         shape = y.shape if hasattr(y, "shape") else np.asarray(y).shape
         if len(shape) > 1 and shape[1:] == (1,):
@@ -675,6 +672,15 @@ def refuse(study: Study, name: str, *, weights: str = "", covariates: str = "", 
         raise GroupError(f"{name} takes no covariates, but the study has some: {covariates}.")
     if missing and study.tables.incomplete:
         raise GroupError(f"{name} needs complete rows, but values are missing: drop rows or features.")
+
+
+def refuse_designs(study: Study, name: str) -> None:
+    """Raise if the groups are weighted rows of several conditions, of two factors or of a dose."""
+    if study.design is not None:
+        raise GroupError(
+            f"{name} compares two populations, but this is a study of {study.design.subject}: make a study of two "
+            "groups for it, such as Study.from_frame(frame, groupby=..., background=...)."
+        )
 
 
 def refuse_moments(study: Study, what: str) -> None:

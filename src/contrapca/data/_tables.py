@@ -262,7 +262,7 @@ def column_means(rows: Rows, weights: Array | None = None, *, allow_missing: boo
         )
     mean = np.where(missing, np.nan, mean)
     if is_sparse(rows) or not allow_missing:
-        raise _missing(mean)
+        raise _nan_error(mean)
     if on_device(rows):
         bad = np.flatnonzero(missing)
         raise NonFiniteError(
@@ -277,11 +277,11 @@ def refuse_missing(tables: Tables) -> None:
     """Raise if values are missing: if column means are nan."""
     for group, mean in zip(tables.rows.names, tables.means, strict=True):
         if np.isnan(mean).any():
-            error = _missing(mean)
+            error = _nan_error(mean)
             raise error.within(f"(In the {group}, {tables.feature(error.feature)}.)")
 
 
-def _missing(mean: Array) -> NonFiniteError:
+def _nan_error(mean: Array) -> NonFiniteError:
     bad = np.flatnonzero(np.isnan(mean))
     return NonFiniteError(
         f"Input contains NaN {_where(bad, mean.size)}. These rows must be complete: use ContraPCA, PCPCA or PPCA, "

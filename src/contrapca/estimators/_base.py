@@ -13,7 +13,7 @@ from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils.validation import check_array, check_is_fitted, validate_data
 
 from .._files import pack, write
-from .._util.arrays import Array, on_device
+from .._util.arrays import Array, float_type, on_device, put
 from .._util.tables import Display, Table
 from .._version import DOCUMENTATION
 from ..contrast import Fit
@@ -32,8 +32,7 @@ from ..data.rows import DaskRows
 from ..exceptions import GroupError, InfeasibleGammaError, RankError, warn
 from ..moments import Moments, SolverChoice, Stream, check_solver_of, read_batch, read_batches
 from ._method import Method
-from ._new_rows import check_place, map_new_rows
-from ._rows import decoded, latent_means
+from ._new_rows import check_place, latent_means, map_new_rows
 from ._summary import feature_table, summary
 
 NO_MOMENTS = (
@@ -100,8 +99,16 @@ class Decomposition(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Method): 
         gamma, label = self._strength(), self.background_label
         self._check_parameters()
         check_solver_of(X, self.solver)
-        given = {"y": y, "background_label": label, "sample_weight": sample_weight, "designs": self._contrasts}
-        study = study_of(X, background, type(self).__name__, **given, needs_background=self._contrasts and gamma != 0)
+        study = study_of(
+            X,
+            background,
+            type(self).__name__,
+            y=y,
+            background_label=label,
+            sample_weight=sample_weight,
+            needs_background=self._contrasts and gamma != 0,
+            designs=self._contrasts,
+        )
         study = study if self._contrasts else foreground_of(study)
         tables, encoded, regression = tables_of(study, allow_missing=self._takes_missing), encoded_of(study), None
         if encoded is not None:
@@ -167,8 +174,16 @@ class Decomposition(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Method): 
         first = before is None or "foreground" not in before.counts
         if is_table and not first:
             validate_data(self, distinct(X), reset=False, skip_check_array=True)  # names and number of features
-        given = (X, y, background, self.background_label, sample_weight, background_weight)
-        stream = (before or Stream()).plus(*read_batch(*given, type(self).__name__))
+        batch = read_batch(
+            X,
+            y,
+            background=background,
+            background_label=self.background_label,
+            sample_weight=sample_weight,
+            background_weight=background_weight,
+            name=type(self).__name__,
+        )
+        stream = (before or Stream()).plus(*batch)
         if not stream.lacks(needs_background=gamma != 0):
             with contextlib.suppress(RankError):  # too few rows for so many components: wait for more
                 try:
@@ -294,7 +309,12 @@ class Decomposition(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Method): 
         fit, name = self.fit_, type(self).__name__
         checks: dict[str, Any] = {"dtype": [np.float64, np.float32], "ensure_min_features": 0}
         latents = check_device_table(Z, name, 1) if on_device(Z) else check_array(Z, estimator=name, **checks)
-        return decoded(fit, latents)
+        if latents.shape[1] != fit.n_shown:
+            raise ValueError(f"Z has {latents.shape[1]} columns, but the model has {fit.n_shown} components.")
+        scaling, kind = fit.scaling.foreground, float_type(latents)
+        decoder, mean = (fit.decoder * scaling.scale[:, None]).astype(kind), scaling.mean.astype(kind)
+        found: Array = latents @ put(decoder, latents, kind).T + put(mean, latents, kind)
+        return found
 
     # ------------------------------------------------------------------ results
 

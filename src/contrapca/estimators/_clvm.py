@@ -3,22 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any, ClassVar, Self
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
-from .._util.arrays import Array
+from .._util.arrays import Array, Rows
 from .._util.checks import auto_or, check_positive, count
 from ..contrast import Fit, Halves, LatentGaussian, automatic_rank, principal_axes, solve_clvm
-from ..data import Tables
+from ..data import Tables, group_of
 from ..exceptions import warn
 from ..missing import Incomplete, collect
 from ..moments import MAX_DENSE, Complete, Moments, mixed_background
 from ._likelihood import Likelihood
 from ._method import unfitted
 from ._new_rows import new_rows
-from ._rows import shared_means
 
 MAX_SHARED = 10  # shared dimensions that are chosen: the run time grows with them
 
@@ -141,7 +141,17 @@ class CLVM(Likelihood):
         X, center, covariates
             As for `transform`; `center` also says which group's model to use.
         """
-        return shared_means(self.fit_, *new_rows(self, X, covariates, center), center)
+        rows, missing = new_rows(self, X, covariates, center)
+        fit = self.fit_
+        scaling, model, shared = group_of(fit.scaling, center), self.model_, slice(fit.n_shown, None)
+        if center != "foreground":
+            assert fit.background_model is not None
+            model, shared = replace(fit.background_model, mean=scaling.origin), slice(None)
+
+        def latents(block: Rows) -> Array:
+            return (model.condition(block).latent_mean if missing else model.latent_mean(block))[:, shared]
+
+        return scaling.apply(latents, rows)
 
 
 def shared_rank(data: Complete, d: int) -> int:

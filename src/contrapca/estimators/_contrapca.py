@@ -1,4 +1,12 @@
-"""ContraPCA: PCPCA whose units, rank and axes suit the data."""
+"""ContraPCA: PCPCA whose units, rank and axes suit the data.
+
+From `fit` to the eigensolver: `Decomposition.fit` makes checked tables of what was passed, without the effect of
+covariates. `Method._solved` takes the steps below. Of what they call, `LatentModel` reduces tables to moments
+(`_collected`), counts the rank (`_ranked`) and finds the limit of gamma (`_gamma_by_limit`, which asks for eigenpairs,
+too). `ContrastSolver._solve` makes the contrast C at gamma, has `LatentModel._maximum` solve it by `top_eigenpairs` and
+`solve_pcpca`, and chooses the axes to show (all in `_shown`). `PCPCA` fits what has missing values (`_by_gradients`),
+and the background (`_with_background`).
+"""
 
 from __future__ import annotations
 
@@ -158,7 +166,7 @@ class ContraPCA(PCPCA):
 
     def _collected(self, tables: Tables) -> Complete | Incomplete:
         """2. Units: as given, or divided by within-group standard deviations, as the noise asks for (F41)."""
-        tables = self._prepared(tables)  # paths and comparisons begin here
+        tables = self._prepared(tables)  # paths and comparisons begin here; what is prepared already stays as it is
         data = super()._collected(tables)
         return in_best_units(data, tables, self.n_components, self.solver) if self._left_to_data else data
 

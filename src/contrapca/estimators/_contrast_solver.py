@@ -23,7 +23,6 @@ from ..contrast import (
     around_axes,
     cpca_grid,
     cpca_limit,
-    cpca_refusal,
     in_original_units,
     most_reproducible,
     path_of_solutions,
@@ -33,7 +32,7 @@ from ..contrast import (
     variance_inside,
 )
 from ..data import Groups
-from ..exceptions import RankError
+from ..exceptions import InfeasibleGammaError, RankError
 from ..missing import Incomplete
 from ..moments import Complete, Contrast, Moments, contrast
 from ._base import Decomposition
@@ -102,7 +101,8 @@ class ContrastSolver(Decomposition):
     ) -> ValueError:
         """The error for a gamma at or above the limit for r dimensions, the value of `parameter`; `hint` is a sentence
         to add."""
-        return cpca_refusal(gamma, limit, r, parameter, hint)
+        reason = f"cov(foreground) - gamma cov(background) has fewer than {r} positive eigenvalues"
+        return InfeasibleGammaError(gamma, limit, r, reason, f".{hint}", parameter)
 
     def _latents(self, n_features: int | None = None) -> Latents:
         """Which latent dimensions the parameters ask for; raises if they are too many for so many features."""

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any, ClassVar
 
+import numpy as np
+
 from .._util.arrays import Array
 from .._util.checks import auto_or, check_flag, check_n_components, check_positive, count, one_of
 from ..contrast import (
@@ -17,7 +19,6 @@ from ..contrast import (
     in_original_units,
     pcpca_grid,
     pcpca_limit,
-    pcpca_refusal,
     ratio_axes,
     relative_log_likelihood,
     settled,
@@ -25,10 +26,10 @@ from ..contrast import (
     solve_pcpca,
     top_eigenpairs,
 )
-from ..data import Groups, Tables
+from ..data import Groups, Tables, refuse_devices
 from ..exceptions import InfeasibleGammaError, RankError, warn
 from ..missing import Incomplete, collect, collect_incomplete, masked_rank
-from ..moments import SPECTRAL, Complete, Contrast, check_solver_for, contrast
+from ..moments import SPECTRAL, Complete, Contrast, check_solver_of, contrast
 from ._contrast_solver import Choice, ContrastSolver, lifted
 from ._likelihood import Likelihood
 from ._method import Method
@@ -69,7 +70,13 @@ class LatentModel(Likelihood, ContrastSolver):
     def _refusal(
         self, gamma: float, limit: float, r: int, parameter: str = "n_components", hint: str = ""
     ) -> ValueError:
-        return pcpca_refusal(gamma, limit, r, parameter, hint)
+        reason = (
+            "the background outweighs all foreground rows (N = n (1 - gamma) is not positive)"
+            if limit >= 1
+            else "the relative likelihood has no maximum (the noise variance would not be positive)"
+        )
+        advice = f", or CPCA, which allows stronger contrasts.{hint}"
+        return InfeasibleGammaError(gamma, limit, r, reason, advice, parameter)
 
     def _objective(self, C: Contrast, solution: Solution) -> float:
         W = solution.spectrum.vectors * solution.lengths
@@ -83,10 +90,19 @@ class LatentModel(Likelihood, ContrastSolver):
         return Settings(self.mean, n_init, self.max_iter, self.tol, self.random_state, self.progress)
 
     def _collected(self, tables: Tables) -> Complete | Incomplete:
-        self._latents(tables.n_features)
-        check_solver_for(tables, self.solver)
-        d, scale = check_n_components(self.n_components, tables.n_features), self._scaling
-        return collect_incomplete(tables, scale) if self.solver == "lbfgs" else collect(tables, d, scale, self.solver)
+        self._latents(tables.n_features)  # raises for what so many features do not allow
+        solver = self.solver
+        if solver != "lbfgs":
+            if solver != "auto" and tables.incomplete:
+                raise ValueError(f"solver={solver!r} is for complete rows, but values are missing. Use solver='auto'.")
+            return collect(tables, check_n_components(self.n_components, tables.n_features), self._scaling, solver)
+        # By gradients, also of complete rows.
+        check_solver_of(tables.rows.foreground, solver)
+        refuse_devices(tables, f"solver={solver!r}")
+        if not all(isinstance(rows, np.ndarray) for rows in tables.rows):
+            raise ValueError(f"solver={solver!r} is for dense tables: pass X.toarray(), or use solver='auto'.")
+        check_n_components(self.n_components, tables.n_features)
+        return collect_incomplete(tables, self._scaling)
 
     def _ranked(self, data: Complete | Incomplete, gamma: float | None) -> Latents:
         """How many latent dimensions there are, and which are shown; counted where that is left to the data (F24).

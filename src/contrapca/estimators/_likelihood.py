@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
-from .._util.arrays import Array, namespace, put
+import numpy as np
+
+from .._util.arrays import Array, Rows, cast, is_sparse, namespace, put
 from .._util.checks import check_count, check_flag, generator
 from ..contrast import Fit, LatentGaussian, refuse_design
+from ..data import Scaling, like_table, refuse_device
+from ..data.checks import IMPUTED
+from ..data.rows import DaskRows
 from ..exceptions import warn
 from ._base import Decomposition
-from ._new_rows import checked, map_new_rows, new_rows, of_group
-from ._rows import imputed, latent_posterior, log_density, of_foreground
+from ._new_rows import adjusted, checked, latent_means, map_new_rows, new_rows, of_foreground, of_group
 
 
 class Likelihood(Decomposition):
@@ -48,10 +53,15 @@ class Likelihood(Decomposition):
         log_likelihood : ndarray of shape (n,), in original units; for a dask array, a dask array
             Log-likelihood of the observed values; 0 for a row without any.
         """
-        fit = self.fit_
-        refuse_design(fit, "A density")
+        refuse_design(self.fit_, "A density")
+        scaling, model = self.fit_.scaling.foreground, self.model_
         return map_new_rows(
-            self, X, covariates, "foreground", lambda rows, missing: log_density(fit, rows, missing), None
+            self,
+            X,
+            covariates,
+            "foreground",
+            lambda rows, missing: log_density(model, scaling, rows, missing),
+            None,
         )
 
     def score(self, X: Any, y: Any = None, *, covariates: Any = None) -> float:
@@ -97,7 +107,13 @@ class Likelihood(Decomposition):
             sigma2 M^-1: the same for all complete rows, wider for rows with missing values, and the identity for a row
             without any value.
         """
-        return latent_posterior(self.fit_, *new_rows(self, X, covariates))
+        fit, (rows, missing) = self.fit_, new_rows(self, X, covariates)
+        mean, model, k = latent_means(fit, rows, missing), self.model_, fit.n_shown
+        if missing:
+            scaling = fit.scaling.foreground
+            return mean, scaling.apply(lambda block: model.condition(block).latent_covariance()[:, :k, :k], rows)
+        covariance = cast(put(model.latent_covariance()[:k, :k], mean), mean)
+        return mean, namespace(mean).broadcast_to(covariance, (mean.shape[0], k, k))
 
     def sample(self, n_samples: int = 1, random_state: Any = None) -> Array:
         """Draw new rows from the foreground model.
@@ -165,9 +181,36 @@ class Likelihood(Decomposition):
         """
         refuse_design(self.fit_, "impute")
         check_flag(return_std, "return_std")
-        asked = {"return_std": return_std, "n_draws": n_draws, "random_state": random_state}
+        fit = self.fit_
         X, covariates, named = of_group(self, X, covariates, "foreground")
-        return imputed(self.fit_, X, checked(self, X, named)[0], covariates, **asked)
+        rows, _ = checked(self, X, named)
+        refuse_device(rows, "impute")
+        rows = rows[:] if isinstance(rows, DaskRows) else rows
+        if is_sparse(rows):
+            raise TypeError("Unstored entries of sparse tables are zeros, not missing values: nothing to impute.")
+        if n_draws is not None:
+            check_count(n_draws, "n_draws")
+            if return_std:
+                raise ValueError("return_std cannot be combined with n_draws: the draws themselves show the spread.")
+        known, scaling, model = fit.covariates, fit.scaling.foreground, self.model_
+        given = adjusted(fit, X, rows, covariates)
+        effect = 0.0 if known is None else known.effect(known.encoded(covariates, X, rows.shape[0]))
+
+        def filled(rows: Rows, values: Callable[[Any], Array], effect: Array | float) -> Rows:
+            """Rows with missing entries replaced by `values` of the distribution given other rows, plus an effect."""
+            scaled = scaling.apply(lambda block: values(model.condition(block)), given)
+            return np.where(np.isnan(rows), cast(scaling.undo(scaled) + effect, rows), rows)
+
+        if n_draws is not None:
+            random = generator(random_state)
+            draws = [filled(rows, lambda row: row.draw(random), effect) for _ in range(n_draws)]
+            frames = [_marked(like_table(draw, X), rows) for draw in draws]
+            return np.stack(draws) if frames[0] is draws[0] else frames
+        means = _marked(like_table(filled(rows, lambda row: row.mean(), effect), X), rows)
+        if not return_std:
+            return means
+        observed = np.where(np.isnan(rows), rows, np.zeros_like(rows))
+        return means, like_table(filled(observed, lambda row: row.deviation(), 0.0), X)
 
     def get_covariance(self) -> Array:
         """The model's covariance W W' + sigma2 I in original units, shape (D, D)."""
@@ -178,3 +221,17 @@ class Likelihood(Decomposition):
         """The inverse of `get_covariance()`, computed without inverting a D x D matrix."""
         scale = self.fit_.scaling.foreground.scale
         return put(self.model_.precision() / scale[:, None] / scale, self._place)
+
+
+def log_density(model: LatentGaussian, scaling: Scaling, rows: Rows, missing: bool) -> Array:
+    """log p of the observed values of each row under a model in the given units, shape (n,)."""
+    log_prob = (lambda block: model.condition(block).log_prob()) if missing else model.log_prob
+    density = scaling.apply(log_prob, rows)
+    return cast(density - scaling.log_jacobian(rows, missing=missing), density)
+
+
+def _marked(table: Any, rows: Rows) -> Any:
+    """A data frame that says how many of its values were imputed; other tables cannot."""
+    if hasattr(table, "attrs") and (count := int(np.isnan(rows).sum())):
+        table.attrs[IMPUTED] = count
+    return table

@@ -13,20 +13,26 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from .._util.arrays import Array, put
 from .._util.checks import SCALES, Check, check_n_components, one_of
+from .._util.text import listed
 from ..contrast import SEED, SPLITS, Fit, Halves, Training, halves_of, in_original_units, unwarned
 from ..data import (
     Groups,
+    Regression,
     Study,
     Tables,
     check_features,
+    check_names,
     check_same_tables,
     column_names,
     distinct,
+    encoded_of,
+    tables_of,
+    without_covariates,
 )
 from ..data.rows import DaskRows
+from ..exceptions import GroupError
 from ..missing import Incomplete, collect, collect_expected, filled_draws, usable
 from ..moments import Complete, Moments, row_units
-from ._rows import tables_again
 
 T = TypeVar("T")
 
@@ -201,13 +207,33 @@ class Method(BaseEstimator):  # type: ignore[misc]
     def _tables_again(self, study: Study) -> Tables:
         """The tables of the fit when they are passed again: of the same features and groups, weighted as for the fit
         and without the effect of covariates."""
-        fit = self.fit_
-        X = study.rows.foreground
-        if study.features is not None and column_names(X) is None and not study.tables.are_moments:
-            check_features(list(study.features), fit.scaling.foreground.labels)
-        elif not study.tables.are_moments and not isinstance(X, DaskRows):  # whose features are checked below
+        fit, X = self.fit_, study.rows.foreground
+        scaling, found = fit.scaling, fit.covariates
+        if study.tables.are_moments:
+            if study.tables.n_features != scaling.foreground.mean.size:
+                raise ValueError(
+                    f"X has {study.tables.n_features} features, but the fit had {scaling.foreground.mean.size}."
+                )
+        elif study.features is not None and column_names(X) is None:
+            check_features(list(study.features), scaling.foreground.labels)
+        elif isinstance(X, DaskRows):
+            check_names(X, scaling.foreground.labels)
+        else:
             validate_data(self, distinct(X), reset=False, skip_check_array=True)  # names and number of features
-        tables = tables_again(fit, study, allow_missing=self._takes_missing and fit.maps_missing)
+        if not scaling.backgrounds and len(study.rows) > 1:
+            raise ValueError("This model was fitted without a background: do not pass one.")
+        tables = tables_of(study, allow_missing=self._takes_missing and fit.maps_missing)
+        if tables.rows.names != scaling.names:
+            raise ValueError(f"The groups are {listed(tables.rows.names)}, but the fit had {listed(scaling.names)}.")
+        encoded = encoded_of(study)
+        if encoded is None or found is None:
+            check_covariates(found, study.covariates)
+        elif encoded.columns != found.columns:
+            raise GroupError(
+                f"covariates are {listed(encoded.names)}, but those of the fit were {listed(found.names)}."
+            )
+        if encoded is not None:  # means of cells are not kept with the fit: those of the same rows are the same
+            tables, _ = without_covariates(tables, encoded, found if study.design is None else None)
         return self._as_fitted()._prepared(tables)
 
     def _data_again(self, tables: Tables) -> Complete | Incomplete:
@@ -262,3 +288,18 @@ def unfitted(estimator: T, **parameters: Any) -> T:
     for name, value in parameters.items():
         setattr(alike, name, value)
     return alike
+
+
+def check_covariates(known: Regression | None, covariates: Any) -> None:
+    """Raise unless covariates are given exactly if a fit regressed some out."""
+    if known is None and covariates is not None:
+        raise GroupError(
+            "Covariates are given, but this model was fitted without any: leave them out, or fit it to a Study "
+            "that has them."
+        )
+    if known is not None and covariates is None:
+        raise GroupError(
+            f"This model was fitted with covariates ({listed([column.name for column in known.columns])}): pass "
+            "covariates=, the same columns for these rows, so that their effect is taken out of them, too. For "
+            "what takes no covariates, adjust the tables with regress_out, and fit a model to the result."
+        )

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from sklearn import get_config
 from sklearn.utils.validation import check_array, validate_data
 
-from .._util.arrays import Array, Rows, canonical, is_sparse, on_device, place_of
+from .._util.arrays import Array, Rows, canonical, chosen, is_sparse, on_device, place_of
+from ..contrast import Fit, project
 from ..data import (
     Study,
     check_dense,
@@ -19,15 +21,16 @@ from ..data import (
     column_names,
     distinct,
     genes_of,
+    group_of,
     is_anndata,
+    label_groups,
     refuse_moments,
     refuse_others,
     without_mask,
 )
 from ..data.rows import DaskRows, as_rows, is_kept, map_rows
 from ..exceptions import GroupError, NonFiniteError
-from ._method import Method
-from ._rows import adjusted
+from ._method import Method, check_covariates
 
 
 def new_rows(model: Method, X: Any, covariates: Any = None, group: str = "foreground") -> tuple[Rows, bool]:
@@ -92,32 +95,40 @@ def checked(model: Method, X: Any, named: bool = False) -> tuple[Rows, bool]:
 
     `named` rows have no names of their own, but a study has told that they have the fitted features.
     """
-    fit, name = model.fit_, type(model).__name__
+    fit = model.fit_
     check_place(model, X)
-    if on_device(X):
-        rows = check_device_table(X, name, least_rows=1)
-        validate_data(model, rows, reset=False, skip_check_array=True)
-    else:
-        refuse_others(X, f"This method of {name}", "X")
-        X = as_rows(X)
-        if isinstance(X, DaskRows):
-            return fit.scaling.foreground.check(X, allow_missing=fit.maps_missing)
-        checks: dict[str, Any] = {"skip_check_array": True}
-        if not is_kept(X):
-            checks = {"accept_sparse": "csr", "dtype": [np.float64, np.float32], "ensure_all_finite": False}
-        if not named:
-            X = validate_data(model, without_mask(distinct(X)), reset=False, **checks)
-        elif not is_kept(X):
-            X = check_array(without_mask(X), estimator=name, **checks)
-        rows = canonical(X)
+    rows = rows_as_fitted(model, X, named)
+    if isinstance(rows, DaskRows):
+        return fit.scaling.foreground.check(rows, allow_missing=fit.maps_missing)
     missing = np.isnan(column_means(rows, allow_missing=fit.maps_missing or model._takes_missing))
     if missing.any() and not fit.maps_missing:
         raise NonFiniteError(
-            f"Input contains NaN, but this {name} was fitted to complete rows and has no model of "
+            f"Input contains NaN, but this {type(model).__name__} was fitted to complete rows and has no model of "
             "what is missing: fit it to tables with missing values, too, or use ContraPCA, PCPCA or PPCA.",
             int(np.argmax(missing)),
         )
     return rows, bool(missing.any())
+
+
+def rows_as_fitted(estimator: Any, X: Any, named: bool = False) -> Rows:
+    """Rows of a table with the features that an estimator has seen, wherever they are; values are not looked at."""
+    name = type(estimator).__name__
+    if on_device(X):
+        rows = check_device_table(X, name, least_rows=1)
+        validate_data(estimator, rows, reset=False, skip_check_array=True)
+        return rows
+    refuse_others(X, f"This method of {name}", "X")
+    X = as_rows(X)
+    if isinstance(X, DaskRows):
+        return X
+    checks: dict[str, Any] = {"skip_check_array": True}
+    if not is_kept(X):
+        checks = {"accept_sparse": "csr", "dtype": [np.float64, np.float32], "ensure_all_finite": False}
+    if not named:
+        X = validate_data(estimator, without_mask(distinct(X)), reset=False, **checks)
+    elif not is_kept(X):
+        X = check_array(without_mask(X), estimator=name, **checks)
+    return canonical(X)
 
 
 def check_place(model: Method, X: Any) -> None:
@@ -131,3 +142,24 @@ def check_place(model: Method, X: Any) -> None:
             f"device as those passed to fit(): these are {found}, and those of the fit were {fitted}. Move them, "
             "or set array_api_dispatch=False: contrapca does not need it."
         )
+
+
+def adjusted(fit: Fit, X: Any, rows: Rows, covariates: Any) -> Rows:
+    """Checked rows of the table X without the effect of their covariates, if the fit had some."""
+    check_covariates(fit.covariates, covariates)
+    known = fit.covariates
+    return rows if known is None else known.adjusted(rows, known.encoded(covariates, X, rows.shape[0]))
+
+
+def latent_means(fit: Fit, rows: Rows, missing: bool, center: str = "foreground") -> Array:
+    """Latents of rows of the group named by `center`, shape (n, k); `missing` says whether values are."""
+    scaling = group_of(fit.scaling, center)
+    if fit.model is None or not missing:
+        return project(rows, fit.projection, scaling, fit.filling)
+    model = replace(fit.model, mean=scaling.origin)
+    return scaling.apply(lambda block: model.condition(block).latent_mean[:, : fit.n_shown], rows)
+
+
+def of_foreground(values: Array, y: Any, background_label: Any) -> Array:
+    """The values of stacked rows that are not of the background."""
+    return chosen(values, label_groups(y, background_label, values.shape[0])[0] == 0)

@@ -19,15 +19,15 @@ from ..contrast import (
     refuse_design,
     shared_components,
 )
-from ..exceptions import warn
+from ..exceptions import GroupError, RankError, warn
 from ..missing import Incomplete, fit_incomplete, incomplete_background_model
 from ..moments import Complete, Subspace
 from ._contrast_solver import Choice
 from ._contrastive import HasGamma
 from ._latent_model import LatentModel
+from ._likelihood import log_density
 from ._method import unfitted
 from ._new_rows import new_rows
-from ._rows import log_ratio
 
 
 class PCPCA(LatentModel, HasGamma):
@@ -300,4 +300,17 @@ class PCPCA(LatentModel, HasGamma):
         array([ True, False])
         """
         refuse_design(self.fit_, "contrast_score")
-        return log_ratio(self.fit_, *new_rows(self, X, covariates))
+        fit = self.fit_
+        others = fit.scaling.backgrounds
+        if not others:
+            raise GroupError("This model was fitted without a background: there is nothing to compare with.")
+        if len(others) > 1:
+            raise GroupError(
+                f"contrast_score compares with one background, but this model has {len(others)}: fit one against each "
+                "of them."
+            )
+        if fit.background_model is None:
+            raise RankError(fit.n_latent, "background", fit.latents.parameter)
+        rows, missing = new_rows(self, X, covariates)
+        own = log_density(self.model_, fit.scaling.foreground, rows, missing)
+        return own - log_density(fit.background_model, others[0], rows, missing)

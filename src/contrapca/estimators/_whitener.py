@@ -12,7 +12,7 @@ from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
 from sklearn.utils.validation import check_array, check_is_fitted, validate_data
 
 from .._files import check_values, save
-from .._util.arrays import Array, Rows, canonical, float_type, is_sparse, on_device, put
+from .._util.arrays import Array, Rows, float_type, is_sparse, on_device, put
 from .._util.checks import check_option
 from .._util.text import is_missing
 from ..contrast import Spread, relative_kurtosis, spread
@@ -21,18 +21,16 @@ from ..data import (
     Study,
     Tables,
     check_device_table,
-    distinct,
+    column_means,
     refuse,
     refuse_moments,
-    refuse_others,
     study_of,
     tables_of,
-    without_mask,
 )
 from ..data.rows import DaskRows, as_rows, map_rows, storage
 from ..exceptions import GroupError, warn
 from ..moments import DenseScatter, Moments, has_few_rows, pooled_deviation, row_moments, sum_of_fourth_powers
-from ._rows import of_foreground
+from ._new_rows import of_foreground, rows_as_fitted
 
 FAR_LONGER = 3.0  # times the fourth powers of Gaussian rows: as many as rows of Student's t with 5 degrees of freedom
 
@@ -182,25 +180,19 @@ class BackgroundWhitener(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         if isinstance(X, Study):
             refuse_moments(X, "transform")
             X = X.rows.foreground
-        rows = as_rows(X)
-        if not isinstance(rows, DaskRows):
-            return self._fit.whitened(self._checked(X))
-        if rows.shape[1] != self.n_features_in_:
-            raise ValueError(f"X has {rows.shape[1]} features, but {self.n_features_in_} were fitted.")
-        return map_rows(X, lambda block: self._fit.whitened(self._checked(block, named=True)), self.n_features_in_)
 
-    def _checked(self, X: Any, *, named: bool = False) -> Rows:
-        """New rows, checked against the fitted features; blocks of a table have no names of their own."""
-        name = type(self).__name__
-        if on_device(X):
-            rows = check_device_table(X, name, least_rows=1)
-            validate_data(self, rows, reset=False, skip_check_array=True)
-            return rows
-        refuse_others(X, f"transform of {name}", "X")
-        kinds: dict[str, Any] = {"accept_sparse": "csr", "dtype": [np.float64, np.float32]}
-        if named:
-            return canonical(check_array(without_mask(X), estimator=name, **kinds))
-        return canonical(validate_data(self, without_mask(distinct(X)), reset=False, **kinds))
+        def whitened(table: Any, named: bool = False) -> Array:
+            rows = rows_as_fitted(self, table, named)
+            column_means(rows)  # raises where values are missing or infinite
+            return self._fit.whitened(rows)
+
+        lazy = as_rows(X)
+        if not isinstance(lazy, DaskRows):
+            return whitened(X)
+        if lazy.shape[1] != self.n_features_in_:
+            raise ValueError(f"X has {lazy.shape[1]} features, but {self.n_features_in_} were fitted.")
+        # Blocks of a table have no names of their own.
+        return map_rows(X, lambda block: whitened(block, named=True), self.n_features_in_)
 
     def inverse_transform(self, Z: Any) -> Array:
         """Rows in original units from whitened ones.

@@ -4,7 +4,7 @@ from ._background import check_background
 from ._bootstrap import bootstrap
 from ._chunks import GroupRows
 from ._compare import Comparison, compare
-from ._contrast_path import contrast_path, masked_path_around, path_of_data
+from ._contrast_path import contrast_path, path_through
 from ._draws import MAX_R_HAT, MIN_ESS, ContrastPosterior
 from ._gamma_search import GammaSearch
 from ._held_out import HeldOutContrast, held_out_contrast, held_out_of, prepared

@@ -166,9 +166,17 @@ def check_background(
         random = generator(random_state)
 
         def tested(own: Tables, blocks: Groups[Any] | None) -> ContrastTest:
-            options: dict[str, Any] = {"n_splits": n_splits, "scale": scale, "progress": progress}
-            together: dict[str, Any] = {"blocks": blocks, "paired": study.paired}
-            return significance_of(own, max_components=1, level=LEVEL, random_state=random, **together, **options)
+            return significance_of(
+                own,
+                blocks=blocks,
+                paired=study.paired,
+                max_components=1,
+                level=LEVEL,
+                n_splits=n_splits,
+                scale=scale,
+                random_state=random,
+                progress=progress,
+            )
 
         exchanged = None if study.blocks is None else study.blocks.like(list(study.blocks)[::-1])
         tests = tested(tables, study.blocks), tested(tables.exchanged(), exchanged)
@@ -186,8 +194,18 @@ def check_background(
             "batches is likely. Each group is centred by itself, so means do no harm, but variances may differ, too.",
         )
     (p_x, ratio_x), (p_y, ratio_y) = found.tolist()
-    dimensions = {"foreground": q_x, "background": q_y}
-    return BackgroundCheck(p_y, p_x, ratio_y, ratio_x, only_y, only_x, dimensions, noise_ratio, far, problems)
+    return BackgroundCheck(
+        p_background=p_y,
+        p_foreground=p_x,
+        ratio_background=ratio_y,
+        ratio_foreground=ratio_x,
+        only_background=only_y,
+        only_foreground=only_x,
+        dimensions={"foreground": q_x, "background": q_y},
+        noise_ratio=noise_ratio,
+        far_features=far,
+        problems=problems,
+    )
 
 
 def _outside(data: Complete, q_x: int, q_y: int) -> tuple[float, float]:

@@ -240,7 +240,7 @@ def bootstrap(
     # Aligned refits of a SparseCPCA would have all features: `stability_selection` is the answer there.
     if not isinstance(model, ContrastSolver) or isinstance(model, SparseCPCA):
         raise TypeError(f"bootstrap needs an estimator of contrapca with components, not a {type(model).__name__}.")
-    fit, study = model.fit_, _study_of_fit(model, X, background, "bootstrap")
+    fit, study = model.fit_, study_of_fit(model, X, background, "bootstrap")
     refuse_moments(study, "bootstrap")
     tables = model._tables_again(study)
     if tables.incomplete and fit.model is None:
@@ -252,16 +252,16 @@ def bootstrap(
     model._check_same(tables.means, weights)
     unit_of = units_of(study, tables, least=2, what="the bootstrap")
     found = resample(tables, model._as_fitted(), unit_of, n=n_resamples, random_state=random_state, progress=progress)
-    return replace(found, by_blocks=study.blocks is not None, seed=_number(random_state))
+    return replace(found, by_blocks=study.blocks is not None, seed=repeatable_seed(random_state))
 
 
-def _study_of_fit(model: Any, X: Any, background: Any, name: str) -> Study:
+def study_of_fit(model: Any, X: Any, background: Any, name: str) -> Study:
     """The study of a fit, passed again; its foreground for a model that was fitted without a background."""
     refuse_design(model.fit_, name)
     study = study_of(X, background, name, needs_background=False)
     return foreground_of(study) if isinstance(X, Study) and not model.fit_.scaling.backgrounds else study
 
 
-def _number(random_state: Any) -> int | None:
+def repeatable_seed(random_state: Any) -> int | None:
     """A seed that Python code can repeat."""
     return int(random_state) if isinstance(random_state, Integral) else None

@@ -95,7 +95,7 @@ def _dose_ratios(
         rank[here] = (rank[here] - rank[here].min()) / np.ptp(rank[here])
     values, code, counts = np.unique(every, return_inverse=True, return_counts=True)
     if design.strata is None and counts.min() >= LEAST:
-        shown, names = code, [f"{value:g}" for value in values]
+        shown, names = code, [f"{value:.15g}" for value in values]
     else:
         present, shown = np.unique(np.minimum((3 * rank).astype(int), 2), return_inverse=True)
         names = [THIRDS[third] for third in present]

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
-from .._util.arrays import TINY, Array, Rows
+from .._util.arrays import TINY, Array, Rows, spread_out
 from .._util.checks import check_n_components, generator
 from .._util.progress import Progress
 from .._util.tables import Table
@@ -266,10 +266,14 @@ def compare(
             bar.update(step + 1)
     order = sorted(entries, key=lambda entry: -entry.score if entry.scores is not None else np.inf)
     scale = next((entry.estimator.scale for entry in entries if entry.method == "ContraPCA"), None)
-    together: dict[str, Any] = {"blocks": study.blocks, "paired": study.paired}
-    verdict = verdict_on(tested, n_shown=k, scale=scale, progress=False, **together)
-    about = ("" if verdict.test else verdict.sentence, tuple(map(str, advice_on_values(tables.rows))))
-    return Comparison(tuple(order), len(halves.splits), verdict.test, *about)
+    verdict = verdict_on(tested, n_shown=k, scale=scale, blocks=study.blocks, paired=study.paired, progress=False)
+    return Comparison(
+        entries=tuple(order),
+        n_splits=len(halves.splits),
+        test=verdict.test,
+        untested="" if verdict.test else verdict.sentence,
+        cautions=tuple(map(str, advice_on_values(tables.rows))),
+    )
 
 
 def _candidates(k: int, n_features: int) -> list[tuple[str, Any]]:
@@ -303,13 +307,20 @@ def _entry(method: str, model: Any, whole: Training, rows: Rows, halves: Halves,
     if fixed and model._decisive != "n_latent" and method != "PCA":
         method = f"{method} at {model._decisive} {getattr(model, model._decisive):g}"
     silhouette = np.nan
-    if classes is not None:  # of rows that are evenly spread
-        chosen = np.unique(np.linspace(0, rows.shape[0] - 1, min(rows.shape[0], SILHOUETTE_ROWS)).astype(int))
+    if classes is not None:
+        chosen = spread_out(rows.shape[0], SILHOUETTE_ROWS)
         Z = fit.scaling.foreground.project(rows[chosen], fit.projection)
         silhouette = unit_variance_silhouette(Z, classes[chosen])
-    shares = fit.shares.map(lambda share: float(share.sum()))
-    figures = (float(found.agreement.mean()), float(found.contrast.mean()))
-    return Entry(method, model, found.scores[:, 0], *figures, shares, seconds, silhouette)
+    return Entry(
+        method,
+        model,
+        scores=found.scores[:, 0],
+        agreement=float(found.agreement.mean()),
+        contrast=float(found.contrast.mean()),
+        shares=fit.shares.map(lambda share: float(share.sum())),
+        seconds=seconds,
+        silhouette=silhouette,
+    )
 
 
 def checked_classes(labels: Any, n_rows: int) -> Any:

@@ -9,6 +9,8 @@ from functools import partial
 from typing import Any
 
 import numpy as np
+from sklearn.base import clone
+from sklearn.utils.validation import check_is_fitted
 
 from .._util.arrays import Array
 from .._util.progress import Progress
@@ -30,12 +32,7 @@ from ..contrast import (
 from ..contrast import (
     TOLERANCE as PATH_TOLERANCE,
 )
-from ..data import (
-    Groups,
-    refuse,
-    study_of,
-    tables_of,
-)
+from ..data import Groups, Tables, refuse, study_of, tables_of
 from ..estimators import ContrastSolver, Likelihood, unfitted
 from ..exceptions import InfeasibleGammaError, RankError, UnboundedError
 from ..missing import Incomplete, Start, attempt_fit, incomplete_background_model, upper_bound
@@ -95,6 +92,34 @@ def contrast_path(
     check_solver_of(study.rows.foreground, estimator.solver)
     tables = tables_of(study, allow_missing=estimator._takes_missing)
     return path_of_data(estimator._collected(tables), estimator, gammas, progress=progress)
+
+
+def path_through(
+    model: ContrastSolver, tables: Tables, *, points: int | None, tolerance: float, progress: bool
+) -> tuple[ContrastSolver, ContrastPath]:
+    """A fitted model, and the path through it, with its tables and settings.
+
+    A model that is not fitted yet is fitted here, so the rows are read only once. With missing values the path starts
+    from the model's own solution and ends early if there are no more solutions.
+    """
+    if not model._contrasts or model.__sklearn_is_fitted__():
+        check_is_fitted(model)
+        model = model._as_fitted()
+        data = model._data_again(model._prepared(tables))
+    else:
+        model._check_parameters()
+        model = clone(model)
+        data, fit = model._solved(tables)
+        model._with_fit(fit)
+        if isinstance(data, Incomplete) and not tables.incomplete:  # because a gradient solver was requested
+            data = model._data_again(model._prepared(tables))
+    fit, alike = model.fit_, model._path_estimator()
+    # Reuse a limit that was computed for the model.
+    if isinstance(data, Incomplete):
+        return model, masked_path_around(data, fit, alike, points, limit=fit.limit, progress=progress)
+    limit = None if fit.limit_is_bound else fit.limit
+    path = path_of_data(data, alike, points, gamma=fit.gamma, limit=limit, tolerance=tolerance, progress=progress)
+    return model, path
 
 
 def check_estimator(estimator: Any, name: str) -> None:

@@ -10,7 +10,7 @@ import scipy.stats
 from scipy.special import ndtri
 
 from .._files import check_values, save
-from .._util.arrays import Array
+from .._util.arrays import Array, spread_out
 from .._util.checks import check_count, generator
 from .._util.optional import require
 from .._util.tables import Table, shown_as_html
@@ -19,9 +19,9 @@ from ..data import Scaling
 from ..exceptions import warn
 
 KINDS = ("gibbs", "bootstrap")
-MAX_R_HAT, MIN_ESS = 1.01, 400.0
+MAX_R_HAT, MIN_ESS = 1.01, 400.0  # as Vehtari et al. (2021) recommend
 MAX_MATRIX = 30  # features up to which every entry of A and of the projector is watched
-MAX_DRAWS_FOR_LATENTS = 500
+MAX_DRAWS_FOR_LATENTS = 500  # evenly spread: more draws tell hardly more, and rows are multiplied with each
 Interval = tuple[Array, Array]  # lower and upper ends
 MIN_DRAWS = 4  # of a chain: fewer cannot be split into halves that vary
 
@@ -298,7 +298,7 @@ class ContrastPosterior:
         k = self.n_shown
         loadings = self.W.reshape(-1, D, r)
         sigma2 = None if self.noise_variance is None else self.noise_variance.ravel()
-        chosen = np.linspace(0, loadings.shape[0] - 1, min(loadings.shape[0], MAX_DRAWS_FOR_LATENTS)).astype(int)
+        chosen = spread_out(loadings.shape[0], MAX_DRAWS_FOR_LATENTS)
         within, projections = np.zeros((k, k)), []
         for draw in chosen:
             if sigma2 is None:

@@ -136,8 +136,8 @@ class GammaSearch(TransformerMixin, BaseEstimator):  # type: ignore[misc]
                 "criterion='silhouette' needs a Study with labels=, the known classes of the foreground rows. "
                 "(Clusters computed from the latents look separated at any gamma.) Without labels, use 'contrast'."
             )
-        given = {"y": y, "background_label": estimator.background_label, "sample_weight": sample_weight}
-        study = study_of(X, background, "GammaSearch", **given)
+        label = estimator.background_label
+        study = study_of(X, background, "GammaSearch", y=y, background_label=label, sample_weight=sample_weight)
         refuse_moments(study, "GammaSearch")
         refuse(study, "GammaSearch", covariates="pass regress_out(study)")
         tables = tables_of(study, allow_missing=estimator._takes_missing)

@@ -16,7 +16,7 @@ from .._util.threads import calm_threads
 from ..contrast import closed_form
 from ..exceptions import ImproperPosteriorError, warn
 
-POLL_SECONDS = 0.02
+POLL_SECONDS = 0.02  # between two looks at the draws so far
 
 # How far from the mode chains start, in units of the posterior's rough standard deviation.
 OVERDISPERSION = 2.0

@@ -14,7 +14,7 @@ from ..estimators import CPCA, LatentModel
 from ..missing import Incomplete
 from ..moments import MAX_DENSE, Complete, contrast
 from ._bingham import sample_frames, sample_vectors
-from ._bootstrap import _number, _study_of_fit
+from ._bootstrap import repeatable_seed, study_of_fit
 from ._draws import MIN_DRAWS, ContrastPosterior
 from ._nuts import GibbsTarget, sample_nuts
 
@@ -82,7 +82,7 @@ def posterior(
     """
     if not isinstance(model, LatentModel | CPCA):
         raise TypeError(f"posterior needs a PPCA, PCPCA, ContraPCA or CPCA, not a {type(model).__name__}.")
-    data = model._data_again(model._tables_again(_study_of_fit(model, X, background, "posterior")))
+    data = model._data_again(model._tables_again(study_of_fit(model, X, background, "posterior")))
     fit = model.fit_
     check_count(draws, "draws")
     check_count(chains, "chains")
@@ -116,7 +116,7 @@ def posterior(
         power=power,
         divergences=divergences,
         noise_variance_estimate=None if fit.model is None else fit.model.sigma2,
-        seed=_number(random_state),
+        seed=repeatable_seed(random_state),
     )
     found.check()
     return found

@@ -157,9 +157,14 @@ def stability_selection(
                 found.append(V[:, order] != 0)  # in the order of the components of all rows
     chosen = np.array(found)
     in_any = chosen.any(axis=2)
-    names = all_rows.scaling.foreground.labels
-    counts = float(in_any.sum(axis=1).mean())
-    return StabilitySelection(chosen.mean(axis=0), in_any.mean(axis=0), names, len(found), counts, model)
+    return StabilitySelection(
+        frequencies=chosen.mean(axis=0),
+        in_any=in_any.mean(axis=0),
+        names=all_rows.scaling.foreground.labels,
+        n_halves=len(found),
+        n_selected=float(in_any.sum(axis=1).mean()),
+        model=model,
+    )
 
 
 def _check_threshold(threshold: Any) -> None:

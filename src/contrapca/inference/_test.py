@@ -423,6 +423,9 @@ def significance_of(
 ) -> ContrastTest:
     """`contrast_test` for tables, and blocks of their rows, that are already checked.
 
+    Labels of blocks become numbers (`table_units`) that no split takes apart (`draw_splits`). For each split these say
+    which rows of the testing half belong together (`split_outcomes`): a p-value compares one value of each block
+    (`compare_spread`), and those of all splits become one (`combine`).
     The rows of a `design` are about the means of its cells.
     """
     tables.with_one_background("contrast_test")

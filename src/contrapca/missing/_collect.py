@@ -1,4 +1,4 @@
-"""From tables to the data of a fit: complete or incomplete is decided here."""
+"""From tables to the data of a fit, whose type says whether it is one of complete rows."""
 
 from __future__ import annotations
 
@@ -42,7 +42,8 @@ def collect(
 ) -> Complete | Incomplete:
     """The data of a fit with d components; other arguments as for `complete_data`.
 
-    Here, and nowhere else, it is decided whether a fit is one of complete rows.
+    Whether values are missing is known from the column means (`Tables.incomplete`). Methods without a likelihood of
+    what was observed do not ask here then: they take expected moments (`collect_expected`).
     """
     if tables.incomplete:
         return collect_incomplete(tables, scale)

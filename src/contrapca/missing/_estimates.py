@@ -26,7 +26,7 @@ from ._rows import MaskedBlocks, MaskedGroup, MaskedRows, counted_terms
 # Smallest noise variance and smallest squared length of a starting loading, as fractions of the median variance.
 LEAST_NOISE, LEAST_LENGTH = 0.05, 0.01
 
-CG_TOLERANCE, CG_STEPS = 1e-10, 1000
+CG_TOLERANCE, CG_STEPS = 1e-10, 1000  # of the means: a few digits below what a fit resolves
 
 
 # ---------------------------------------------------------------------- before a fit

@@ -23,6 +23,7 @@ from ._rows import MaskedGroup, counted_terms, multiplications
 # gives a bound, and only the loadings relative to sigma matter.
 PROBE_NOISE = 1e-3
 
+# Of the iteration from one start, and of each minimisation in it, which need not be exact: any W gives a bound.
 MAX_STEPS, STEP_ITERATIONS, STEP_TOLERANCE = 8, 60, 1e-6
 STANDSTILL = 1e-3  # relative change of the bound after which a search ends
 MAX_STARTS, PATIENCE = 80, 8  # starts of the search: in total, and in a row without improvement

@@ -146,7 +146,7 @@ class MaskedGroup:
     mean: Array
     feature_counts: Array
     complete: Moments | None
-    rows: Any
+    rows: MaskedRows | MaskedBlocks | None
     squares: Array
 
     @property
@@ -198,22 +198,16 @@ class MaskedGroup:
 
     def about(self, mean: Array) -> MaskedGroup:
         """The same rows, centred by another mean, shape (D,)."""
-        shift, rows, complete, squares = self.mean - mean, self.rows, self.complete, np.zeros(mean.size)
+        rows, complete, squares = self.rows, self.complete, np.zeros(mean.size)
         if rows is not None:
-            rows = rows.shifted(shift)
+            rows = rows.shifted(self.mean - mean)
             squares = squares + rows.column_squares()
         if complete is not None:
-            complete = _about(complete, complete.mean, self.mean, mean)
+            before, after = complete.mean - self.mean, complete.mean - mean
+            moved = np.outer(after, after) - np.outer(before, before)
+            complete = replace(complete, scatter=DenseScatter(complete.scatter.dense() + complete.weight * moved))
             squares = squares + complete.scatter.diagonal()
         return replace(self, mean=mean, rows=rows, complete=complete, squares=squares)
-
-
-def _about(moments: Moments, centre: Array, old: Array, new: Array) -> Moments:
-    """Moments whose scatter, about `old`, is moved to `new`; `centre` is the rows' own mean."""
-    before, after = centre - old, centre - new
-    matrix = moments.scatter.dense()
-    matrix = matrix + moments.weight * (np.outer(after, after) - np.outer(before, before))
-    return replace(moments, scatter=DenseScatter(matrix))
 
 
 def counted_terms(groups: Groups[MaskedGroup], gamma: float) -> list[tuple[float, MaskedGroup]]:

@@ -6,7 +6,6 @@ from ._complete import (
     Filling,
     Plateau,
     Scale,
-    check_solver_for,
     check_solver_of,
     complete_data,
     in_model_units,

@@ -78,8 +78,8 @@ class Stream:
     def tables(self, name: str, *, needs_background: bool) -> Tables:
         """The moments in place of tables; `name` is what needs them, for messages."""
         others = {group: own for group, own in self.moments.items() if group != "foreground"}
-        asked = {"needs_background": needs_background}
-        return study_of(self.moments["foreground"], others or None, name, **asked).tables
+        study = study_of(self.moments["foreground"], others or None, name, needs_background=needs_background)
+        return study.tables
 
     def save(self, path: Any) -> None:
         """Write a checkpoint, atomically: an interrupted write leaves the previous one intact."""
@@ -104,12 +104,13 @@ class Stream:
 
 
 def read_batch(
-    X: Any,
-    y: Any,
-    background: Any,
-    background_label: Any,
-    sample_weight: Any,
-    background_weight: Any,
+    X: Any = None,
+    y: Any = None,
+    *,
+    background: Any = None,
+    background_label: Any = None,
+    sample_weight: Any = None,
+    background_weight: Any = None,
     name: str,
 ) -> tuple[dict[str, Moments], dict[str, int], str | None]:
     """Moments and numbers of rows of each group in a batch, and the foreground's float type.
@@ -166,7 +167,7 @@ def _batch_arguments(batch: Any, background_label: Any) -> dict[str, Any]:
         if len(batch) != 2:
             raise GroupError(f"A batch is a tuple of {len(batch)}: pass (X, background), or (X, y) for stacked rows.")
         given = {"X": batch[0], "background" if background_label is None else "y": batch[1]}
-    return dict.fromkeys(BATCH_KEYS) | given | {"background_label": background_label}
+    return given | {"background_label": background_label}
 
 
 def _labelled(

@@ -10,7 +10,7 @@ import numpy as np
 
 from .._files import check_values
 from .._util.arrays import Array, float_type, host
-from ..data import Groups, Scaling, Tables, refuse_devices
+from ..data import Groups, Scaling, Tables
 from ..data.checks import warn_of_moments
 from ._contrast import Contrast
 from ._moments import Moments, dense_moments, pooled_deviation, row_moments
@@ -145,17 +145,6 @@ def check_solver_of(given: Any, solver: str) -> None:
             f"solver={solver!r} cannot be used with moments, which have no rows (batches and folds are reduced to "
             "moments, too): use solver='auto' or 'eigh'."
         )
-
-
-def check_solver_for(tables: Tables, solver: str) -> None:
-    """Raise if the solver of a probability model does not take such tables; "lbfgs" also takes complete rows."""
-    if solver == "lbfgs":
-        check_solver_of(tables.rows.foreground, solver)
-        refuse_devices(tables, f"solver={solver!r}")
-        if not all(isinstance(rows, np.ndarray) for rows in tables.rows):
-            raise ValueError(f"solver={solver!r} is for dense tables: pass X.toarray(), or use solver='auto'.")
-    elif solver != "auto" and tables.incomplete:
-        raise ValueError(f"solver={solver!r} is for complete rows, but values are missing. Use solver='auto'.")
 
 
 def complete_data(tables: Tables, d: int, scale: Scale, solver: str = "auto", *, reduced: bool = True) -> Complete:

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from .._util.arrays import Array, Rows, chosen, host, put
+from .._util.arrays import Array, Rows, chosen, host, put, spread_out
 from ..data import Groups, Scaling, Tables
 from ..data.rows import DaskRows, labelled_moments, storage
 from ..exceptions import GroupError
@@ -115,11 +115,6 @@ class Parts:
             return np.asarray(host(storage(rows).centred_product(rows, mean, own)))
 
         return self.rows.map(of, self.means, V)
-
-
-def spread_out(count: int, most: int | None) -> Labels:
-    """Numbers of at most this many rows, evenly spread."""
-    return np.unique(np.linspace(0, count - 1, count if most is None else min(count, most)).astype(np.intp))
 
 
 def make_parts(tables: Tables, part_of: Groups[Labels], *, unscaled: int | None = None) -> Parts:

@@ -72,14 +72,14 @@ def _name_arrows(ax: Any, names: list[str], arrows: Array) -> None:
         boxes = [text.get_window_extent() for text in texts]
         at, back = ax.transData.transform(ends), ax.transData.inverted()
         for side in (right, ~right):
-            at[side, 1] = spread_out(at[side, 1], APART * max(box.height for box in boxes))
+            at[side, 1] = moved_apart(at[side, 1], APART * max(box.height for box in boxes))
         for text, place in zip(texts, back.transform(at), strict=True):
             text.set_position(place)
         ax.update_datalim(np.vstack([text.get_window_extent().transformed(back).get_points() for text in texts]))
         ax.autoscale_view()
 
 
-def spread_out(values: Array, gap: float) -> Array:
+def moved_apart(values: Array, gap: float) -> Array:
     """Values moved as little as is easy so that neighbours are at least `gap` apart, in the same order."""
     order = np.argsort(values, kind="stable")
     moved = values[order].astype(np.float64)

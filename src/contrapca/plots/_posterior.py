@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from .._util.arrays import spread_out
 from ._labels import BACKGROUND_COLOUR, COLOURS
 from ._latents import axes_or_current, short_name, tidy
 
@@ -40,7 +41,7 @@ def subspace_draws(
     if (D, d) != (2, 1):
         raise ValueError(f"subspace_draws needs 2 features and 1 component; this posterior has {D} and {d}.")
     flat = posterior.loadings.reshape(-1, 2)
-    draws = flat[np.linspace(0, len(flat) - 1, min(n_draws, len(flat))).astype(int)] * posterior.scale
+    draws = flat[spread_out(len(flat), n_draws)] * posterior.scale
     estimate = posterior.estimate[:, 0] * posterior.scale
     draws, estimate = draws / np.linalg.norm(draws, axis=1, keepdims=True), estimate / np.linalg.norm(estimate)
     ax = axes_or_current(ax)

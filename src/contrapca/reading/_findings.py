@@ -22,7 +22,7 @@ from ..data.checks import (
     replicates,
 )
 from ..exceptions import TableFileError
-from ._hidden import dropped_columns, finding, hidden_by
+from ._hidden import dropped_columns, hidden_by
 from ._layout import PLAIN, Numerals
 from ._table import DataTable
 
@@ -131,7 +131,7 @@ def block_findings(tables: Sequence[DataTable]) -> list[Finding]:
                 f"The column {column!r} may name whom or what several rows come from: if so, they are not independent, "
                 "and p-values that ignore it are far too small."
             )
-            return [finding("replicates", sentence, "Add ", Option("blocks", column), ".")]
+            return [Finding.worded("replicates", sentence, "Add ", Option("blocks", column), ".")]
     return []
 
 

@@ -210,8 +210,8 @@ def read_h5ad(path: Path, *, layer: str | None, mask: str | None) -> DataTable:
         obs = data.obs.astype(object).where(data.obs.notna(), None)  # also pandas' NA, which is equal to nothing
         texts = {str(name): _as_text(obs[name]) for name in obs.columns}
         row_names, names = [str(name) for name in data.obs_names], [str(data.var_names[j]) for j in genes]
-    about = {"texts": texts, "row_names": row_names, "notes": notes, "annotated": True}
-    return DataTable(str(path), names, take_columns(values, genes), **about)  # type: ignore[arg-type]
+    values = take_columns(values, genes)
+    return DataTable(str(path), names, values, texts=texts, row_names=row_names, notes=notes, annotated=True)
 
 
 def _masked_genes(path: Path, var: Any, mask: str | None) -> tuple[list[int], list[str]]:

@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-from .._util.text import Option, Worded, listed, worded
+from .._util.text import Option, Worded, listed
 from ..data.checks import Finding
 
 MOSTLY = 0.9  # fraction of the cells that must look alike
@@ -88,13 +88,8 @@ def dropped_columns(texts: Mapping[str, Sequence[str]]) -> list[Finding]:
         else:
             sentence = f"{not_used}, {hidden.reason}."
             hint = [f"To use {it}, ", *hidden.way_out, f"; otherwise name {it} with ", Option("ignore"), "."]
-        findings.append(finding("dropped column", sentence, *hint))
+        findings.append(Finding.worded("dropped column", sentence, *hint))
     return findings
-
-
-def finding(check: str, sentence: str, *hint: str | Worded) -> Finding:
-    """A finding whose hint names options."""
-    return Finding(check, sentence, worded(hint, "python"), worded(hint, "command"))
 
 
 def hidden_by(cells: Sequence[str]) -> Hidden | None:

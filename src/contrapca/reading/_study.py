@@ -95,8 +95,9 @@ class Inputs:
     @property
     def ignored(self) -> list[str]:
         """Columns of the cases' file that are not features, in the order of the file."""
-        used = set(self.columns)
-        return [name for name in self.table.in_order if name not in used]
+        used, table = set(self.columns), self.table
+        every = table.columns if table.source is None else table.source.columns
+        return [name for name in every if name not in used]
 
 
 def read(
@@ -262,8 +263,16 @@ def read_inputs(
     distinct: Groups[Any] = beside["names"].map(lambda own: list(dict.fromkeys(own)))
     say(check_groups(Given(rows, names, distinct, has_blocks=True)))
     columns = columns if names is None or not table.named else names
-    sources = [given.path for given in tables]
-    return Inputs(study, as_read, table, columns, groups.foreground.rows, sources, notes, findings)
+    return Inputs(
+        study=study,
+        as_read=as_read,
+        table=table,
+        columns=columns,
+        rows=groups.foreground.rows,
+        sources=[given.path for given in tables],
+        notes=notes,
+        findings=findings,
+    )
 
 
 def _opened(request: Request, *, every_gene: bool) -> list[DataTable]:

@@ -51,11 +51,6 @@ class DataTable:
         """Names of all columns: numeric, other and empty ones."""
         return [*self.names, *self.texts, *self.empty]
 
-    @property
-    def in_order(self) -> list[str]:
-        """The same in the order of the file, where that is known."""
-        return list(self.columns if self.source is None else self.source.columns)
-
     def select(self, names: list[str]) -> Rows:
         """The named numeric columns in that order, shape (n, len(names))."""
         place = {name: j for j, name in enumerate(self.names)}

@@ -173,7 +173,7 @@ def text_table(
     A column is numeric if it holds only numbers and missing values, and at least one number. A column without a name
     holds row names, and so does a first column of distinct texts.
     """
-    file = _layout(path, open, header, separator, numerals)
+    file = _with_layout(path, open, header, separator, numerals)
     content, lines, notes = _content(file)
     values, numeric, cells = _parsed(file, content, len(lines))
     if file.numerals.percent:
@@ -250,7 +250,7 @@ def turned_text_table(
     path: str, open: Callable[[], TextIO], *, header: bool | None, separator: str | None, numerals: Numerals
 ) -> DataTable:
     """A text table that is turned over before it is read, so that names and labels find their places."""
-    rows = [row for row in _layout(path, open, False, separator, PLAIN).rows() if not is_empty(row)]
+    rows = [row for row in _with_layout(path, open, False, separator, PLAIN).rows() if not is_empty(row)]
     width = max(map(len, rows))
     if len(rows[0]) == width - 1:  # row names without a name of their own, as R writes them
         rows[0] = ["", *rows[0]]
@@ -277,7 +277,7 @@ def turned_text_table(
     return dataclasses.replace(table, notes=[*notes, *table.notes])
 
 
-def _layout(
+def _with_layout(
     path: str, open: Callable[[], TextIO], header: bool | None, separator: str | None, numerals: Numerals
 ) -> TextFile:
     """The file with its separator and columns, as its first rows show them."""
@@ -359,8 +359,14 @@ def _parsed(file: TextFile, content: bytes, n_rows: int) -> tuple[Array, list[in
         schema = {str(j): kind for j in every}
         if not (text and columns):
             return polars.DataFrame(schema={str(j): kind for j in columns})
-        given = {"has_header": False, "separator": file.separator, "schema": schema, "ignore_errors": True}
-        return polars.read_csv(text, columns=list(columns), **given)
+        return polars.read_csv(
+            text,
+            columns=list(columns),
+            has_header=False,
+            separator=file.separator,
+            schema=schema,
+            ignore_errors=True,  # a cell of another type becomes null
+        )
 
     numbers = parse(content.translate(COMMA_TO_POINT) if numerals.decimal == "," else content, polars.Float64, every)
     unread = [j for j, count in enumerate(numbers.null_count().row(0)) if count or not file.columns[j]]

@@ -18,11 +18,10 @@ from ._subject import Subject
 ONE_FEATURE = 0.8  # fraction of a component in one feature, by its squared direction and its squared loadings
 ONE_ROW = 0.5  # fraction of a component's variance in one row
 UNEQUAL_UNITS = 100.0  # ratio of standard deviations above which the larger ones dominate
-MANY_MISSING = 0.2
+MANY_MISSING = 0.2  # fraction of a group's values
 STRONG = 0.9  # fraction of the largest gamma shown
 WIDE_ANGLE = 30.0  # degrees
 SAME_ANGLE = 5.0  # degrees from PCA below which the contrast has changed nothing
-MAX_OUTLIER_ROWS = 200_000
 
 
 def cautions(subject: Subject, summary: dict[str, Any], *, by_blocks: bool, shown: bool) -> Iterator[Finding]:
@@ -127,7 +126,7 @@ def _way_out(subject: Subject) -> str:
 
 def _outliers(subject: Subject) -> Iterator[Finding]:
     """Single rows that dominate a component."""
-    if subject.inside is None or len(subject.inside.foreground) > MAX_OUTLIER_ROWS:
+    if subject.inside is None:
         return
     Z = subject.latents
     shares = Z**2 / np.maximum(np.sum(Z**2, axis=0), 1e-300)

@@ -13,14 +13,14 @@ from .._util.arrays import Array, Rows, is_sparse
 
 SAMPLE = 2000  # rows that are clustered; the others join the nearest one
 NAMING_SAMPLE = 600  # rows that name a cluster
-MIN_ROWS = 20
+MIN_ROWS = 20  # of all clusters together: fewer show no gap that could not be there by chance
 LEAST_SHARE = 20  # a cluster has at least this part of the rows
 
 # Neighbours as a multiple of the root of n, and the fraction of rows between clusters above which there are none: in a
 # plane, and on a line, where no path leads around a gap that is there by chance.
 PLANE, LINE = (1.0, 0.25), (2.0, 0.05)
-MIN_NEIGHBOURS = 5
-NAMING_FEATURES = 2
+MIN_NEIGHBOURS = 5  # and rows of a cluster: the density around fewer is a guess
+NAMING_FEATURES = 2  # in the name of a cluster
 LEAST_DIFFERENCE = 0.5  # standard deviations within clusters: less does not help to tell them apart, however certain
 LONGEST_NAME = 24  # characters of a feature in the name of a cluster
 SEED = 0

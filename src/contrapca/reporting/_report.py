@@ -7,11 +7,7 @@ from typing import Any
 
 from sklearn.base import BaseEstimator
 
-from .._files import atomic_write
-from ..data import (
-    Study,
-    study_of,
-)
+from ..data import Study, study_of
 from ..inference import ContrastPath, ContrastPosterior, ContrastTest
 from ._html import check_libraries
 from ._result import Report
@@ -87,26 +83,18 @@ def report(
         raise TypeError(f"The second argument of report is the model: pass the file as output={os.fspath(model)!r}.")
     if isinstance(X, ContrastPath | BaseEstimator):
         raise TypeError("The first argument of report is the Study, or the cases; the model is the second.")
-    return write_report(
+    check_libraries()  # before anything is computed
+    found = summarize(
         study_of(X, background, "report"),
         model,
-        output=output,
         uncertainty=uncertainty,
+        gammas=gammas,
+        progress=progress,
         test=test,
         depth=depth,
-        gammas=gammas,
         title=title,
-        progress=progress,
     )
-
-
-def write_report(study: Study, model: Any, *, output: str | os.PathLike[str], **given: Any) -> Report:
-    """Summarise and write the page; arguments as for `summarize`."""
-    check_libraries()
-    found = summarize(study, model, **given)
-    page = found.page.encode(errors="backslashreplace")  # names may contain lone surrogates
-    with atomic_write(output) as file:
-        file.write(page)
+    found.write(output)
     return found
 
 
@@ -124,6 +112,6 @@ def summarize(
     shown: bool = True,
 ) -> Report:
     """All that a report says, without a page; parameters as for `report`, and those of `summary_of`."""
-    given: dict[str, Any] = {"progress": progress, "shown": shown}
-    subject = examine(study, model, uncertainty=uncertainty, gammas=gammas, **given)
-    return Report(summary_of(subject, test=test, depth=depth, title=title, origin=origin, **given), subject)
+    subject = examine(study, model, uncertainty=uncertainty, gammas=gammas, progress=progress, shown=shown)
+    summary = summary_of(subject, test=test, depth=depth, progress=progress, title=title, origin=origin, shown=shown)
+    return Report(summary, subject)

@@ -44,6 +44,12 @@ class Report(dict[str, Any]):
         """The HTML of the page."""
         return render(self, choose_points(self.subject))
 
+    def write(self, output: str | os.PathLike[str]) -> None:
+        """Write the page to a file, atomically; an existing file is overwritten."""
+        page = self.page.encode(errors="backslashreplace")  # names may contain lone surrogates
+        with atomic_write(output) as file:
+            file.write(page)
+
     def coordinates(self) -> Table:
         """Name, group, label (or cluster) and coordinates of every row; controls are centred by their own mean."""
         subject = self.subject
@@ -81,8 +87,15 @@ class Report(dict[str, Any]):
         ]
         labels = subject.classes if subject.values is None else subject.values
         figure = require("matplotlib.figure", extra="plot").Figure(figsize=(6.4, 4.6))
-        described: dict[str, Any] = {"title": title, "axis_labels": names, "label_name": subject.label_name}
-        ax = draw_latents(Z[cases], background=Z[~cases], labels=labels, **described, ax=figure.subplots())
+        ax = draw_latents(
+            Z[cases],
+            background=Z[~cases],
+            labels=labels,
+            label_name=subject.label_name,
+            axis_labels=names,
+            title=title,
+            ax=figure.subplots(),
+        )
         if len(shown) > 1:  # strips have names of their own
             tidy(ax)
         return figure

@@ -9,8 +9,6 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from sklearn.base import clone
-from sklearn.utils.validation import check_is_fitted
 
 from .._util.arrays import Array, Rows
 from .._util.checks import check_count
@@ -20,6 +18,7 @@ from ..data import (
     Tables,
     check_same_tables,
     refuse,
+    refuse_designs,
     refuse_devices,
     refuse_moments,
     regress_out,
@@ -27,8 +26,8 @@ from ..data import (
 )
 from ..estimators import ContraPCA, ContrastSolver
 from ..exceptions import GroupError
-from ..inference import ContrastPath, ContrastPosterior, masked_path_around, path_of_data
-from ..missing import Incomplete, observe
+from ..inference import ContrastPath, ContrastPosterior, path_through
+from ..missing import observe
 from ..plots import as_classes, on_a_scale
 from ._clusters import cut, named_clusters
 
@@ -142,6 +141,7 @@ def examine(
         check_count(gammas, "gammas")
     asked = model.estimator if about_path else model
     refuse_moments(study, "A report")
+    refuse_designs(study, "A report")
     refuse(study, "report", weights="the page shows every row once, so leave them out or repeat rows")
     fitted = about_path or model.__sklearn_is_fitted__()
     # Without a likelihood, rows with missing values can be shown if the fit was to such rows.
@@ -163,7 +163,8 @@ def examine(
         check_same_tables(observed_means(tables), path.scaling, estimated=path.filling is not None)
         model, kind, long = None, type(path.estimator), tables.shortened
     else:
-        model, path, start = _path_through(model, tables, points=gammas, progress=progress)
+        model, path = path_through(model, tables, points=gammas, tolerance=DRAWN, progress=progress)
+        start = int(np.argmin(np.abs(path.gammas - model.fit_.gamma)))
         kind, long = type(model), model.fit_.shortened
         noise = str(model.fit_.plateau or "")
     if uncertainty is not None and uncertainty.estimate.shape != (tables.n_features, path.n_components):
@@ -176,41 +177,29 @@ def examine(
         inside = tables.rows.map_named(lambda name, rows: path.inside(rows, center=name))
     labels = study.labels.foreground
     classes, values = (None, None) if labels is None else classes_or_values(labels)
-    name = study.label_name or "label"
-    about = (study, covariates, path, start, kind, model, gammas, inside)
-    subject = Subject(*about, classes, False, values, shown_name(str(name)), uncertainty, asked._scaling, noise, long)
+    subject = Subject(
+        study=study,
+        covariates=covariates,
+        path=path,
+        start=start,
+        kind=kind,
+        model=model,
+        points=gammas,
+        inside=inside,
+        classes=classes,
+        clustered=False,
+        values=values,
+        label_name=shown_name(str(study.label_name or "label")),
+        uncertainty=uncertainty,
+        scale=asked._scaling,
+        noise=noise,
+        shortened=long,
+    )
     if labels is None and shown:
         found = named_clusters(subject.latents, subject.rows.foreground, subject.features)
         if found is not None:
             return replace(subject, classes=found, clustered=True, label_name=CLUSTERS)
     return subject
-
-
-def _path_through(model: Any, tables: Tables, *, points: int | None, progress: bool) -> tuple[Any, ContrastPath, int]:
-    """A fitted model, the path with its tables and settings, and the index of its gamma in the path.
-
-    A model that is not fitted yet is fitted here, so the rows are read only once. With missing values the path starts
-    from the model's own solution and ends early if there are no more solutions.
-    """
-    if not model._contrasts or model.__sklearn_is_fitted__():
-        check_is_fitted(model)
-        model = model._as_fitted()
-        data = model._data_again(model._prepared(tables))
-    else:
-        model._check_parameters()
-        model = clone(model)
-        data, fit = model._solved(tables)
-        model._with_fit(fit)
-        if isinstance(data, Incomplete) and not tables.incomplete:  # because a gradient solver was requested
-            data = model._data_again(model._prepared(tables))
-    fit, alike = model.fit_, model._path_estimator()
-    # Reuse a limit that was computed for the model.
-    if isinstance(data, Incomplete):
-        path = masked_path_around(data, fit, alike, points, limit=fit.limit, progress=progress)
-    else:
-        limit = None if fit.limit_is_bound else fit.limit
-        path = path_of_data(data, alike, points, gamma=fit.gamma, limit=limit, tolerance=DRAWN, progress=progress)
-    return model, path, int(np.argmin(np.abs(path.gammas - fit.gamma)))
 
 
 def observed_means(tables: Tables) -> Groups[Array]:

@@ -12,11 +12,11 @@ from typing import Any
 
 import numpy as np
 
-from .._util.text import natural_order
+from .._util.text import Words, natural_order
 from .._version import __version__
 from ..contrast import share_of
 from ..data import units_of
-from ..data.checks import Finding, Given, Words, check_groups, shows_replicates, warn_of_replicates
+from ..data.checks import Finding, Given, check_groups, shows_replicates, warn_of_replicates
 from ..estimators import Contrastive
 from ..exceptions import InfeasibleGammaError, RankError
 from ..inference import ContrastPosterior, ContrastTest, HeldOutContrast, Verdict, held_out_of, prepared, verdict_on

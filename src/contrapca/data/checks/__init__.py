@@ -1,7 +1,7 @@
 """Probable mistakes in a study: one sentence, and what to do, for each."""
 
 from ._columns import is_whole, names_rows
-from ._finding import Finding, Given, Words
+from ._finding import Finding, Given
 from ._names import alike_labels, repeated_names, replicates, swapped_names
 from ._tables import (
     check_groups,

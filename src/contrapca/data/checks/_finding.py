@@ -5,18 +5,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 
 from ..._util.arrays import Array, Rows
 from ..._util.tables import shown_as_html
-from ..._util.text import default_names
+from ..._util.text import Worded, Words, default_names, worded
 from .._groups import Groups
 
 MAX_ROWS = 100_000  # rows of a group that most checks look at, evenly spread
-
-Words = Literal["python", "command"]
 
 
 @dataclass(frozen=True)
@@ -39,6 +37,11 @@ class Finding:
     sentence: str
     hint: str = ""
     command: str = ""
+
+    @classmethod
+    def worded(cls, check: str, sentence: str, *hint: str | Worded) -> Finding:
+        """A finding whose hint names options, in the words of Python and of the command line."""
+        return cls(check, sentence, worded(hint, "python"), worded(hint, "command"))
 
     def text(self, words: Words = "python") -> str:
         """The sentence and the hint."""
@@ -119,6 +122,6 @@ class Given:
         return [(self.parts[0], own) for own in self.parts[1:]]
 
 
-def every_few(table: Array, most: int) -> Array:
+def every_few(table: Rows, most: int) -> Rows:
     """At most this many rows of a table, evenly spread; a view."""
-    return table[:: -(-len(table) // most)]
+    return table[:: -(-table.shape[0] // most)]

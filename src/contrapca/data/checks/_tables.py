@@ -213,8 +213,14 @@ missing values.
     """
     study = study_of(X, background, "check_tables", designs=True)
     refuse_moments(study, "check_tables")
-    about = study.sample_names, study.labels.foreground, study.blocks is not None
-    return Findings(check_groups(Given(study.tables.rows, study.features, *about)))
+    given = Given(
+        rows=study.tables.rows,
+        columns=study.features,
+        names=study.sample_names,
+        labels=study.labels.foreground,
+        has_blocks=study.blocks is not None,
+    )
+    return Findings(check_groups(given))
 
 
 def check_groups(given: Given) -> list[Finding]:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..._util.arrays import Array, Rows, is_sparse
+from ..._util.arrays import Array, Rows, is_sparse, spread_out
 from .._depth import counts_in, depth_gap, kind_of, smallest_counts, typical_ratio
 from .._groups import Groups
-from ._finding import Finding
+from ._finding import Finding, every_few
 
 MAX_ROWS = 1000  # rows that are checked, evenly spread
 TOP = 99  # percentile that is compared with the median, of the values above 0
@@ -27,7 +27,7 @@ IMPUTED = "imputed"  # the column of a file, and the entry of a data frame's `at
 
 def are_counts(rows: Rows) -> bool:
     """Whether values are whole numbers, none negative and some above 1; up to 1000 rows, evenly spread, are checked."""
-    some = _some(rows)
+    some = rows[spread_out(rows.shape[0], MAX_ROWS)]
     values = np.ravel(some.data if is_sparse(some) else some)
     return bool(values.size and values.min() >= 0 and values.max() > 1 and np.all(values == np.rint(values)))
 
@@ -39,7 +39,7 @@ def looks_like_counts(rows: Rows) -> str | None:
     their median; for intensities (other numbers), at least 6 times in a typical feature; counts over totals are
     multiples of one value in each row, another in each. Up to 1000 rows, evenly spread, are checked; NaN is ignored.
     """
-    some = _some(rows)
+    some = rows[spread_out(rows.shape[0], MAX_ROWS)]
     dense: Array = np.asarray(some.toarray() if is_sparse(some) else some, dtype=np.float64)
     values = dense[np.isfinite(dense)]
     positive = values[values > 0]
@@ -52,11 +52,6 @@ def looks_like_counts(rows: Rows) -> str | None:
     columns = [column[np.isfinite(column) & (column > 0)] for column in dense.T]
     ratios = [_top_over_median(column) for column in columns if column.size >= MIN_POSITIVE]
     return "intensities" if ratios and np.median(ratios) >= MANY_TIMES else None
-
-
-def _some(rows: Rows) -> Rows:
-    n = rows.shape[0]
-    return rows[np.unique(np.linspace(0, n - 1, min(n, MAX_ROWS)).astype(int))]
 
 
 def _top_over_median(values: Array) -> float:
@@ -82,7 +77,7 @@ def unequal_depth(tables: Groups[Rows]) -> list[Finding]:
     for rows in tables:
         if not (isinstance(rows, np.ndarray) or is_sparse(rows)):
             return []
-        some = rows[:: -(-rows.shape[0] // MAX_ROWS)]
+        some = every_few(rows, MAX_ROWS)
         kind = kind_of(some)
         if kind is None or (kind == "counts" and looks_like_counts(some) != "counts"):
             return []

@@ -172,8 +172,14 @@ def row_chunks(table: Any) -> Any:
     most = max(1, READ_BYTES // (8 * D))
     meta = sp.csr_array((0, D), dtype=table.dtype) if sparse else None
     size = max(chunk, most // chunk * chunk)
-    given = {"chunks": (min(n, size), -1), "name": False, "asarray": not sparse, "fancy": False, "meta": meta}
-    return require("dask.array", extra="dask").from_array(table, **given)
+    return require("dask.array", extra="dask").from_array(
+        table,
+        chunks=(min(n, size), -1),
+        name=False,  # a name of its own: hashing the table would read it
+        asarray=not sparse,
+        fancy=False,
+        meta=meta,
+    )
 
 
 @contextlib.contextmanager

@@ -14,7 +14,7 @@ from ..._util.threads import single_thread, worker_count
 
 # Each thread holds a scatter of its own; past this many features the BLAS uses the cores well alone.
 PARALLEL_MAX_FEATURES = 2000
-MAX_BUFFER_BYTES = 64 * 2**20
+MAX_BUFFER_BYTES = 64 * 2**20  # of the centred rows of a block, where features are many
 CACHED_BYTES = 4 * 2**20  # of centred rows that stay in cache
 T = TypeVar("T")
 R = TypeVar("R")

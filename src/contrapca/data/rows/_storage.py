@@ -21,7 +21,8 @@ APPLY_BYTES = 16 * 2**20  # of rows at a time, where a model is applied to them 
 IN_FILES = ("h5py", "zarr")
 
 
-# To add a storage, write a module with the functions of `Storage`, and say here which rows are its own.
+# To add a storage, write a module with the functions of `Storage`, and say here which rows are its own:
+# tests/data/test_new_library.py does. Libraries that follow the array API share one: see _util/arrays.py.
 STORAGES: dict[Any, Callable[[Any], bool]] = {
     _numpy: lambda rows: isinstance(rows, np.ndarray),
     _scipy: is_sparse,
