@@ -332,6 +332,15 @@ def test_variation_that_grows_with_the_dose():
     assert nothing.verdict().startswith("Nothing found: variation does not grow with dose")
 
 
+def test_noise_that_grows_with_the_dose():
+    """Everywhere, which is said; low doses are not called controls."""
+    z = np.repeat([0.0, 1, 3, 10], 40)
+    X = np.random.default_rng(0).standard_normal((160, 30)) * np.sqrt(1 + z[:, None])
+    test = run(Study.from_frame(frame(X, dose=z), dose="dose"))
+    assert test.remarks()[0].startswith("Rows of high doses are noisier everywhere")
+    assert "noise of rows of high doses over that of those of low ones" in str(test)
+
+
 @pytest.mark.parametrize("kind", ["continuous", "strata", "plates"])
 def test_doses_of_few_rows_and_plates(kind):
     rng = np.random.default_rng(3)

@@ -143,7 +143,7 @@ class Study:
         # The groups, and what is said of each; columns that are named here are no features.
         given = groups_of(X, background) if groups is None else conditions_of(X, groups, background)
         for k, (group, table) in enumerate(zip(given.names, given, strict=True)):
-            if any(same_table(table, other) for other in list(given)[:k]):
+            if any(same_table(table, other) if groups else table is other for other in list(given)[:k]):
                 raise GroupError(f"The {group} is a table of another group, too: a sample is in one group only.")
         beside = {"blocks": blocks, "covariates": covariates, "weights": weights, "labels": labels, "names": names}
         rows, known = read_known(given, beside)

@@ -57,8 +57,10 @@ def draw_splits(
     for own, cell in zip(unit_of, cells, strict=True):
         np.add.at(sizes, (own, cell), 1)
     here = np.flatnonzero(sizes.any(axis=1))
-    _, kind_of, counts = np.unique(sizes[here] > 0, axis=0, return_inverse=True, return_counts=True)
-    kind_of = kind_of.ravel()
+    kind_of = np.zeros(here.size, dtype=np.intp)
+    for cell in sizes[here].T:  # numbers of the kinds, in the order of the rows of this table of flags
+        kind_of = np.unique(2 * kind_of + (cell > 0), return_inverse=True)[1]
+    counts = np.bincount(kind_of)
     if cell_of is not None and np.any(counts < LONE):
         kind_of[counts[kind_of] < LONE] = np.argmax(counts < LONE)
     present = np.unique(kind_of)[::-1]

@@ -100,10 +100,10 @@ class Tested:
     def groups(self) -> tuple[str, str]:
         """Whose noise is compared, for a sentence."""
         return {
-            "conditions": ("The conditions", f"the {self.background}"),
-            "only_in": (f"Rows of {self.name}", "the others"),
-            "interaction": ("Rows with both factors or neither", "those with one"),
-            "dose": ("Rows of high doses", "those of low ones"),
+            "conditions": ("the conditions", f"the {self.background}"),
+            "only_in": (f"rows of {self.name}", "the others"),
+            "interaction": ("rows with both factors or neither", "those with one"),
+            "dose": ("rows of high doses", "those of low ones"),
         }[self.kind]
 
     def sentence(self, found: int, p: str, where: str, level: float) -> str:
@@ -257,14 +257,18 @@ class ContrastTest(Result):
                 f"{self.block_ratio:.2g} times as much in the cases: that nothing was found says little about it."
             )
         if self.n_components and self.noise_ratio >= NOISIER:
-            who, others = ("The cases", "the controls") if self.design is None else self.design.groups
+            who, others = self._noise_of
             remarks.append(
-                f"{who} are noisier everywhere ({self.noise_ratio:.2g} times the variance of {others}), which "
-                "alone makes the test reject: check that both groups were measured in the same way."
+                f"{who[0].upper()}{who[1:]} are noisier everywhere ({self.noise_ratio:.2g} times the variance of "
+                f"{others}), which alone makes the test reject: check that both groups were measured in the same way."
             )
         if self.design is not None and self.n_components == 0:
             remarks += self.design.remarks()
         return remarks
+
+    @property
+    def _noise_of(self) -> tuple[str, str]:
+        return ("the cases", "the controls") if self.design is None else self.design.groups
 
     def table(self) -> Table:
         """One row per tested dimension; statistics are medians over splits."""
@@ -275,7 +279,8 @@ class ContrastTest(Result):
     def _parts(self) -> list[str | Table]:
         about = f"Level {self.level:g}, {self.units}"
         if not np.isnan(self.noise_ratio):
-            about += f"; noise of the cases over that of the controls: {self.noise_ratio:.2f}"
+            who, others = self._noise_of
+            about += f"; noise of {who} over that of {others}: {self.noise_ratio:.2f}"
         tables = [self.table()] if self.conditions is None else [self.table(), self.conditions]
         return [self.verdict(), *self.remarks(), *tables, about]
 
