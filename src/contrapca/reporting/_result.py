@@ -98,7 +98,7 @@ class Report(dict[str, Any]):
         )
         if len(shown) > 1:  # strips have names of their own
             legend = tidy(ax).get_legend()
-            if subject.classes is not None and not subject.clustered:  # as on the page
+            if legend is not None and subject.classes is not None and not subject.clustered:  # as on the page
                 for entry in legend.get_texts()[1:]:  # after that of the controls
                     entry.set_text(f"cases: {entry.get_text()}")
         return figure
