@@ -631,3 +631,13 @@ def test_mouse_unbounded(mouse, fraction, raw):
     with pytest.raises(UnboundedError, match=r"noise variance goes to 0.*works") as caught:
         PCPCA(10, gamma=raw * len(Y) / len(X)).fit(holes[0], background=holes[1])
     assert PCPCA(10, gamma=caught.value.works).fit(holes[0], background=holes[1]).noise_variance_ > 0
+
+
+def test_a_constant_background_beside_incomplete_rows():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(60, 8)) * ([3] + [1] * 7)
+    X[rng.random(X.shape) < 0.05] = np.nan
+    model = PCPCA(1, gamma=0.2, progress=False).fit(X, background=np.full((40, 8), 3.0))
+    assert abs(model.components_[0, 0]) > 0.9
+    with pytest.raises(AttributeError, match="no background_model_"):
+        _ = model.background_model_

@@ -290,6 +290,8 @@ def incomplete_background_model(data: Incomplete, fit: Fit, settings: Settings) 
         return None
     background = data.about(fit.scaling.map(lambda scaling: scaling.origin)).groups.background
     assert background is not None
+    if background.typical_variance <= 0:  # constant: there is no PPCA of it
+        return None
     groups = Groups.of(background)
     start = masked_start(groups, 0.0, fit.n_latent)
     solution = maximise(groups, 0.0, *start, tol=settings.tol, max_iter=settings.max_iter)
