@@ -178,7 +178,7 @@ OPTIONS = {
         ["test", "cases.csv", "controls.csv"],
         "the controls need --background: contrapca test cases.csv --background controls.csv",
     ),
-    "too many components": (["fit", *TABLES, "--components", "6", "-o", "r"], "--components 6 needs more"),
+    "too many components": (["fit", *TABLES, "--components", "6", "-o", "r"], "--components 6 needs more. Use "),
     "too strong": (["fit", *TABLES, "--gamma", "1.5", "-o", "r"], "--gamma 1.5 is too large"),
     "gamma of one table": (["impute", "cases.csv", "--gamma", "0.1", "-o", "r.csv"], "--gamma needs --background"),
     "output in a file": (["fit", *TABLES, "-o", "cases.csv/results"], "'cases.csv' is a file"),

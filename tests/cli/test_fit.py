@@ -122,6 +122,9 @@ def test_sheets_of_one_workbook(tmp_path, monkeypatch, run, need, pair):
     first_sheet_twice = run(*arguments[:4], "-o", "other")
     assert "are the same table" in first_sheet_twice.err
     assert "for two sheets of one workbook, add --sheet CASES --sheet CONTROLS." in first_sheet_twice.err
+    polars.DataFrame(pair[1], schema=NAMES).write_csv("plain.csv")
+    one_sheet = run("test", "book.xlsx", "--background", "plain.csv", "--sheet", "cases")  # which a CSV file has not
+    assert "book.xlsx (sheet cases) and plain.csv: 40 cases and 30 controls" in one_sheet.out
     transform = ["transform", "results/model.npz", "book.xlsx", "-o"]
     assert run(*transform, "cases.csv").code == 0
     assert run(*transform, "controls.csv", "--sheet", "controls", "--center", "background").code == 0

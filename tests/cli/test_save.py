@@ -51,6 +51,9 @@ def test_saved_files(folder, run, pair, tree, monkeypatch):
     assert "doi = {10.48550/arXiv.2012.07977}" in text
     assert (folder / "results" / "figure.png").read_bytes()[:4] == b"\x89PNG"
     ElementTree.parse(folder / "results" / "figure.svg")
+    assert "cases: mild" in (folder / "results" / "figure.svg").read_text(
+        encoding="utf-8"
+    )  # the legend, as on the page
     first = tree(folder / "results")
     assert run(*TABLES, "--labels", "stage", "--title", "Mine & <yours>", "--save", "results", "--force").code == 0
     assert tree(folder / "results") == first  # to the byte

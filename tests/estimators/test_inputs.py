@@ -14,7 +14,7 @@ from sklearn.preprocessing import StandardScaler
 import contrapca
 import oracles
 from conftest import make_groups
-from contrapca import CPCA, PCPCA, PPCA, exceptions, gamma_limits
+from contrapca import CPCA, PCPCA, PPCA, ContraPCA, contrast_test, exceptions, gamma_limits, held_out_contrast
 from contrapca.data import _scaling
 from contrapca.data.rows._storage import blocks
 
@@ -265,6 +265,13 @@ def test_a_background_that_bypasses_the_pipeline_is_noticed(groups):
     # The controls: no warning of rows that went the same way, or that are standardised as well.
     pipeline.fit(X, pcpca__background=pipeline[0].transform(Y))
     pipeline.fit(X, pcpca__background=StandardScaler().fit_transform(Y))
+    # Nor if long rows count less, so that means and variances are no longer 0 and 1.
+    tails = np.random.default_rng(0).standard_t(3, size=(2, 200, 12))
+    pipeline = make_pipeline(StandardScaler(), ContraPCA(n_components=1))
+    with pytest.warns(exceptions.TableWarning, match=r"The cases are standardised .*background_label"):
+        pipeline.fit(tails[0], contrapca__background=0.1 * tails[1])
+    assert pipeline[-1].n_shortened_ > 0
+    pipeline.fit(tails[0], contrapca__background=pipeline[0].transform(tails[1]))
 
 
 def test_means_far_apart_are_noticed(groups):
@@ -403,6 +410,28 @@ def test_threads_change_neither_signs_nor_values():
         np.testing.assert_array_equal(np.sign(left.components_), np.sign(right.components_))
         np.testing.assert_allclose(left.components_, right.components_, atol=1e-8)
         np.testing.assert_allclose(left.loadings_, right.loadings_, atol=1e-8)
+
+
+def test_what_is_not_a_table_is_named(groups):
+    X, Y = groups
+    model = PCPCA(2, gamma=0.1).fit(X, background=Y)
+    with pytest.raises(exceptions.GroupError, match=r"background of PCPCA is a list of 2 tables: stack them .* dict"):
+        PCPCA(2).fit(X, background=[Y, Y])
+    with pytest.raises(TypeError, match=r"foreground of PCPCA is a dict; .*pandas\.DataFrame"):
+        PCPCA(2).fit({"a": [1.0, 2.0]}, background=Y)
+    with pytest.raises(TypeError, match=r"foreground of contrast_test is a model, a PCPCA; a table"):
+        contrast_test(model, background=Y)
+    with pytest.raises(TypeError, match=r"such as ContraPCA\(n_components=2\), not the class PCPCA"):
+        held_out_contrast(PCPCA, X, background=Y)
+
+
+def test_another_order_of_features_says_what_to_do(groups, need):
+    X, Y = (need("pandas").DataFrame(rows).add_prefix("x") for rows in groups)
+    model = PCPCA(2, gamma=0.1).fit(X, background=Y)
+    mixed = X[X.columns[::-1]]
+    with pytest.raises(ValueError, match=r"same order as they were in fit\.\nUse X\[model\.feature_names_in_\]"):
+        model.transform(mixed)
+    np.testing.assert_array_equal(model.transform(mixed[model.feature_names_in_]), model.transform(X))
 
 
 @pytest.mark.parametrize("unit", ["datetime64[ns]", "datetime64[D]", "timedelta64[s]"])

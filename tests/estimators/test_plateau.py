@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from contrapca import ContraPCA, contrast_path, held_out_contrast, load
+from contrapca import ContraPCA, Study, contrast_path, held_out_contrast, load
 from contrapca.contrast._ratio import floor_share
 from contrapca.data import study_of
 from contrapca.moments._long_rows import shortened
@@ -142,9 +142,36 @@ def test_with_missing_values():
 def test_held_out_rows_do_not_decide_again():
     """Units and axes of all rows are kept where some are held out."""
     X, Y, _ = tables("none")
-    found = held_out_contrast(ContraPCA(2), X, background=Y)
-    same = held_out_contrast(ContraPCA(2, scale="pooled", axes="ratio"), X, background=Y)
+    found = held_out_contrast(ContraPCA(2, shorten=False), X, background=Y)
+    divisor = ContraPCA(2, shorten=False).fit(X, background=Y).scale_
+    fixed = ContraPCA(2, scale=None, axes="ratio", shorten=False)
+    same = held_out_contrast(fixed, X / divisor, background=Y / divisor)
     np.testing.assert_allclose(found.log_ratios, same.log_ratios, atol=1e-8)
+
+
+def test_one_donor_is_not_the_whole_ratio():
+    """Features that vary in one donor alone, where cases and controls are alike but for this donor's own chance.
+
+    Measured in units of the donors without it, these features would be blown up, and the ratio of that donor (9) would
+    be printed with a narrow interval.
+    """
+    rng = np.random.default_rng(0)
+    donor, case = np.repeat(np.arange(5), 200), np.tile([True, False], 500)
+    rows = rng.standard_t(5, size=(1000, 60)) + rng.normal(size=(1000, 30)) @ rng.normal(size=(30, 60))
+    own = np.where(donor == 0, np.where(case, 3.0, 1.0), 0.01)
+    rows[:, :3] = own[:, None] * rng.normal(size=(1000, 1)) + 0.01 * rng.normal(size=(1000, 3))
+    study = Study(rows[case], background=rows[~case], blocks=(donor[case], donor[~case]))
+    model = ContraPCA(1).fit(study)
+    assert model.plateau_.scale == "pooled"
+    assert np.abs(model.components_[0, :3]).min() > 0.4  # the component is these features
+    found = held_out_contrast(model, study)
+    low, high = found.intervals[0]
+    assert low < 1 < high
+    assert found.largest_share[0] > 0.9
+    # The control: units of each half, which that donor is not in.
+    each = held_out_contrast(ContraPCA(1, scale="pooled", axes="ratio"), study)
+    assert each.intervals[0, 0] > 1
+    assert each.largest_share[0] > 0.9
 
 
 def test_paths_and_files_know_what_was_decided(tmp_path):

@@ -13,7 +13,7 @@ from sklearn.preprocessing import StandardScaler
 import oracle_designs as oracle
 from conftest import make_groups
 from contrapca import BackgroundWhitener, Moments, Study, load
-from contrapca.exceptions import ContrastWarning, GroupError
+from contrapca.exceptions import ContrastWarning, GroupError, NonFiniteError
 from devices import back, is_there, there
 
 X, Y = make_groups(60, 90, 8)
@@ -232,6 +232,22 @@ def test_bad_input_is_refused_by_a_sentence(parameters, given, says):
     given = {"X": X, "background": Y} | given
     with pytest.raises((ValueError, TypeError), match=says):
         BackgroundWhitener(**parameters).fit(given.pop("X"), **given)
+
+
+@pytest.mark.parametrize("kind", ["numpy", "array_api_strict", "dask.array"])
+def test_new_rows_without_a_value_are_refused_wherever_they_are(kind):
+    library = pytest.importorskip(kind)
+    model = BackgroundWhitener().fit(X, background=Y)
+    holed = X.copy()
+    holed[3, 2] = np.nan
+
+    def whitened(table):
+        found = model.transform(library.asarray(table))
+        return back(found) if is_there(found) else np.asarray(found)  # dask computes here
+
+    assert np.isfinite(whitened(X)).all()
+    with pytest.raises(NonFiniteError, match="Input contains NaN in 1 of 8 features"):
+        whitened(holed)
 
 
 def test_covariates_and_weights_of_the_cases():

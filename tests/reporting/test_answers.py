@@ -105,6 +105,20 @@ def test_support(low, again, share, rejected, expected):
     entry = {"held_out_interval": [low, 9.0], "found_again": again, "carrier": {"name": "a", "share": share}}
     assert support_of(entry, rejected) == expected
     assert expected in SUPPORT
+    doubted = {"holds up": "uncertain"}.get(expected, expected)
+    assert support_of(entry, rejected, ignores_replicates=True) == doubted
+
+
+def test_nothing_holds_up_that_ignores_replicates():
+    """Rows of one donor are alike, so that halves that share donors are no unseen rows; whole donors are."""
+    rng = np.random.default_rng(0)
+    X, Y = rng.standard_normal((60, 6)) * [4, 1, 1, 1, 1, 1], rng.standard_normal((60, 6))
+    names = tuple([f"{who}{i // 3}_{i % 3 + 1}" for i in range(60)] for who in "ab")
+    donors = tuple([name.split("_")[0] for name in own] for own in names)
+    for given, expected in (({}, "holds up"), ({"names": names}, "uncertain"), ({"blocks": donors}, "holds up")):
+        found = said(Study(X, background=Y, **given))
+        assert found["components"][0]["support"] == expected
+        assert ("replicates" in found["caution_topics"]) == ("names" in given)
 
 
 @pytest.mark.slow

@@ -65,6 +65,31 @@ def test_the_first_screen_answers_without_scrolling(open_page, known):
     assert "gamma" in page.inner_text("main").lower()  # the control: sections below have such words
 
 
+def test_long_names_can_be_told_apart(open_page, tmp_path, need):
+    """Names as CellProfiler gives them, which differ at their ends, are whole on a phone, and no comma stands alone."""
+    need("jinja2")
+    data = make_hidden_clusters(80, 60, 6, random_state=0)
+    names = [f"Cytoplasm_Texture_InverseDifferenceMoment_CorrTub_{j}_0" for j in range(6)]
+    study, file = Study(data.foreground, background=data.background, features=names), tmp_path / "page.html"
+    report(study, ContraPCA(2), file, gammas=4, test=False, progress=False)
+    page = open_page(file, viewport={"width": 390, "height": 844})
+    cut = "(names) => names.some((name) => name.scrollHeight > name.clientHeight + 1)"
+    bars = page.locator("#loadings button.name")
+    assert bars.count() == 12
+    assert not bars.evaluate_all(cut)
+    widths = page.locator("#loadings tr").first.locator("> *").evaluate_all("(own) => own.map((e) => e.clientWidth)")
+    assert widths[0] > 1.3 * (widths[1] + widths[2])  # 60% for the names
+    page.evaluate("document.body.classList.remove('long-names')")
+    assert bars.evaluate_all(cut)  # the control: as narrow as for short names
+    assert page.locator(".card .feature + .feature").evaluate_all(
+        """(names) => names.every((name) => {
+          const comma = document.createRange();
+          comma.selectNode(name.previousSibling);
+          return comma.getClientRects()[0].left > name.previousElementSibling.getBoundingClientRect().left + 20;
+        })"""
+    )
+
+
 @pytest.mark.parametrize(("kind", "is_open"), [(ContraPCA, False), (PCPCA, True)])
 def test_strength_is_open_where_gamma_matters(open_page, tmp_path, kind, is_open, need):
     need("jinja2")

@@ -93,6 +93,8 @@ BAD = [
     (NOTHING, {"mask_var": np.arange(40)}, r"mask_var has type int64 and shape \(40,\)"),
     (word_mask, {"mask_var": "words"}, r"adata\.var\['words'\] has type object.* each of the 40 genes"),
     (holes_in_mask, {"mask_var": "holes"}, r"adata\.var\['holes'\] has no value for 20 of the 40 genes.*fillna"),
+    (NOTHING, {"groupby": np.array(["ctrl"])}, r"groupby is a ndarray: pass the name of a column of adata\.obs"),
+    (NOTHING, {"blocks": ["donor"]}, r"blocks is a list: pass the name of a column of adata\.obs, not its values"),
     (NOTHING, {"blocks": "donors"}, r"blocks='donors' is not a column of adata\.obs"),
     (missing_donors, {"blocks": "whose"}, r"no label for 1 of \d+ rows"),
     (one_donor, {"blocks": "whose"}, r"The background has 1 block: .* needs at least"),

@@ -1,8 +1,11 @@
 """What is known of each stored component, and the components in other cells."""
 
+import itertools
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
+import scipy.stats
 
 from contrapca import ContraPCA, Study, contrast_test, get, held_out_contrast, tl
 from contrapca.datasets import make_cells
@@ -181,3 +184,38 @@ def test_loadings_as_a_matrix(made):
     assert table.index.tolist() == adata.var_names[adata.var["highly"]].tolist()
     assert np.allclose(table, adata.varm["ContraPCs"][adata.var["highly"]], atol=1e-6)
     assert get.loadings(adata, component=2, wide=True).columns.tolist() == ["contrapca2"]
+
+
+def test_shown_components_of_patients_by_a_slow_obvious_check(data_folder, need):
+    """How much more a component varies in patients that its axis has not seen: all ten fits to two or three of five.
+
+    `tl` and `held_out_contrast` must agree with it; units of the half, as the control, blow up a gene of one patient.
+    """
+    given = np.load(data_folder / "real_sets" / "glioblastoma.npz")
+    frame = need("pandas").DataFrame({name: given[name].astype(str) for name in ("condition", "patient")})
+    adata = need("anndata").AnnData(given["X"].astype(float), obs=frame.set_index("c" + frame.index.astype(str)))
+    choice = {"groupby": "condition", "background": "ctrl", "blocks": "patient"}
+    tl.contrapca(adata, **choice, n_comps=2)
+    stored, model = get.components(adata), get.model(adata)
+    case, patient = (adata.obs["condition"] != "ctrl").to_numpy(), adata.obs["patient"].to_numpy()
+    rows, whole = adata.X / model.scale_, model.transform(adata[case])
+    squares = np.zeros((2, 2))
+    for seen in itertools.combinations(np.unique(patient), 3):
+        for own in (np.isin(patient, seen), ~np.isin(patient, seen)):
+            X, Y = rows[case & own], rows[~case & own]
+            half = ContraPCA(2, scale=None, axes="ratio", shorten=False).fit(X, background=Y)
+            P = half.components_.T / np.sqrt(half.explained_variance_ + half.background_variance_)
+            r = np.abs(scipy.stats.spearmanr(whole, rows[case] @ P)[0][:2, 2:])
+            P = P[:, ::-1] if r[0, 1] + r[1, 0] > r[0, 0] + r[1, 1] else P
+            squares[0] += np.mean(((rows[case & ~own] - X.mean(axis=0)) @ P) ** 2, axis=0)
+            squares[1] += np.mean(((rows[~case & ~own] - Y.mean(axis=0)) @ P) ** 2, axis=0)
+    obvious = squares[0] / squares[1]
+    study = Study.from_anndata(adata, **choice)
+    found = held_out_contrast(ContraPCA(5), study)
+    np.testing.assert_allclose(np.log(stored["ratio"]), np.log(obvious), atol=0.5)
+    np.testing.assert_allclose(found.log_ratios[:2], np.log(obvious), atol=0.5)
+    assert stored["low"][0] < 1 < stored["high"][0]
+    assert found.intervals[0, 0] < 1 < found.intervals[0, 1]
+    in_halves = held_out_contrast(ContraPCA(5, scale="pooled", axes="ratio"), study)
+    assert in_halves.log_ratios[0] - np.log(obvious[0]) > 0.9
+    assert in_halves.intervals[0, 0] > obvious[0]

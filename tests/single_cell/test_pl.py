@@ -49,6 +49,17 @@ def test_embedding_has_controls_in_grey(results, ax, need):
     assert ax.get_xlabel().startswith("contrapca3")
 
 
+def test_many_cells_have_small_points_and_a_legend_to_read(ax, need):
+    Z = np.random.default_rng(0).normal(size=(20_000, 2))
+    ax = need("contrapca.plots").latents(Z, background=Z[:10_000], labels=np.arange(20_000) % 2, ax=ax)
+    sizes = {float(part.get_sizes()[0]) for part in ax.collections if len(part.get_offsets())}
+    assert max(sizes) < 1.5
+    assert min(sizes) > 1.3
+    handles, names = ax.get_legend_handles_labels()
+    assert names == [CONTROLS, "0", "1"]
+    assert {float(own.get_sizes()[0]) for own in handles} == {14.0}
+
+
 @pytest.mark.parametrize("palette", [True, False])
 def test_embedding_takes_the_colours_of_uns(results, ax, need, palette):
     adata = results.copy()

@@ -186,6 +186,7 @@ def test_by_group_is_a_contrast_of_each_type(need, tmp_path):
     assert first["p"] == pytest.approx(wanted.p_values[0], rel=1e-6)
     assert [first["n_cases"], first["n_controls"]] == [int(np.sum(own & on)), int(np.sum(own & ~on))]
     judged = np.isfinite(table["p"])
+    assert np.all(table["low"][table["supported"]] > 1)  # as in get.components
     assert np.allclose(table["p_adjusted"][judged], scipy.stats.false_discovery_control(table["p"][judged]))
     assert table["note"].iloc[-1] == "0 cases and 8 controls: each group needs at least 2 cells"
     ax = pl.by_group(adata)

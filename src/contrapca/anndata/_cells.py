@@ -385,6 +385,8 @@ def _take(values: npt.NDArray[Any], kept: Indices) -> npt.NDArray[Any]:
 def column(frame: Any, name: Any, argument: str, where: str) -> npt.NDArray[Any]:
     """The values of a column of `obs` or `var`, one for each cell or gene, also where these are read lazily."""
     columns = list(frame.columns)
+    if getattr(name, "ndim", 0) or isinstance(name, list | tuple):
+        raise TypeError(f"{argument} is a {type(name).__name__}: pass the name of a column of {where}, not its values.")
     if name not in columns:
         known = f"only {listed(columns, MAX_LEVELS)}" if columns else "which has no columns"
         raise ValueError(f"{argument}={name!r} is not a column of {where}, {known}.{did_you_mean(name, columns)}")

@@ -24,7 +24,7 @@ from ._results import MODEL, Results, check_key, check_writable, evidence, stora
 from ._warnings import matched, warn_of_depth, warn_of_groups, warn_of_values
 
 TEST, COMPARISON, BY_GROUP = "contrapca_test", "contrapca_compare", "contrapca_by_group"  # keys of uns
-LEVEL = 0.05  # of p-values that are adjusted for all components of all groups
+LEVEL = 0.025  # of one-sided p-values, as of 95 % intervals; adjusted for all components of all groups
 
 
 def test(
@@ -254,9 +254,10 @@ def by_group(
     AnnData or None
         A copy with the results if `copy` is true; otherwise `adata.uns["contrapca_by_group"]` has `params` and `table`,
         a data frame with a row for each type and component: `group`, `component`, `n_cases`, `n_controls`, `ratio` (of
-        variances on unseen cells) with its interval `low` and `high`, `p` and `p_adjusted` (false discovery
+        variances on unseen cells) with its interval `low` and `high`, `p` and `p_adjusted` (one-sided; false discovery
         rate over the table, Benjamini and Hochberg), `agreement`, `max_share` (of one donor, or one cell), `supported`
-        (found again, and p_adjusted at most 0.05), `genes` (the strongest) and `note` (why a type has no result).
+        (found again, and p_adjusted at most 0.025: the interval is then above 1), `genes` (the strongest) and `note`
+        (why a type has no result).
 
     Examples
     --------

@@ -111,7 +111,8 @@ def embedding(
     given = {} if color is None else _coloured(adata, color, cases & known, layer, palette)
     ax = latents(Z[cases & known], background=Z[controls & known], axis_labels=names, **given, ax=ax)
     if (others := ~cases & ~controls & known).any():
-        ax.scatter(*Z[others].T, s=10, color=NEITHER_COLOUR, linewidths=0, zorder=0, label="neither group")
+        size = min(own.get_sizes().min() for own in ax.collections)
+        ax.scatter(*Z[others].T, s=0.7 * size, color=NEITHER_COLOUR, linewidths=0, zorder=0, label="neither group")
     ax.set(xticks=[], yticks=[])
     if (legend := tidy(ax).get_legend()) is not None:
         legend.set_title(color or "")
@@ -320,7 +321,7 @@ def by_group(adata: Any, key: str = BY_GROUP, *, ax: Any = None, show: bool = Fa
             edgecolors=edges,
         )
         ax.figure.colorbar(dots, ax=ax, pad=0.02, label="log2 ratio of variances, unseen cells")
-        for level in (0.05, 1e-3):
+        for level in (0.025, 1e-3):
             ax.scatter([], [], s=30 - 70 * np.log10(level), color=BACKGROUND_COLOUR, label=f"p = {level:g}")
         ax.scatter([], [], s=100, facecolors="none", edgecolors="black", label="supported")
         ax.legend(loc="lower left", bbox_to_anchor=(0.0, 1.01), ncols=3, frameon=False, fontsize="small")

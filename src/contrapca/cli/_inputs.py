@@ -55,7 +55,8 @@ def _check_enough(inputs: Inputs, components: int | None, *, needs_noise: bool) 
         )
     if components is not None and width <= components:
         raise TableFileError(
-            f"{source!r} has {plural(width, 'usable numeric column')}{not_used}: --components {components} needs more."
+            f"{source!r} has {plural(width, 'usable numeric column')}{not_used}: --components {components} needs more. "
+            f"Use --components {width - 1}{' or less' * (width > 2)}, or more features."
         )
     if is_sparse(rows) or rows.size > MOST_CELLS or not np.isfinite(rows).all():
         return

@@ -123,10 +123,13 @@ def _one_line(message: Any) -> str:
 
 
 def _speak_warnings() -> None:
-    """Show warnings as lines of ours, without those that are for programmers."""
+    """Show warnings as lines of ours, each once, without those that are for programmers."""
+    said = set()
 
     def show(message: Any, *_: Any, **__: Any) -> None:
-        print(f"contrapca: warning: {_one_line(message)}", file=sys.stderr)
+        if (line := _one_line(message)) not in said:  # the fit and the test may both say it
+            print(f"contrapca: warning: {line}", file=sys.stderr)
+        said.add(line)
 
     warnings.showwarning = show
     warnings.simplefilter("default")

@@ -68,6 +68,18 @@ def check_table(table: Any, name: str, group: str = "foreground", *, least: int 
                 f"The {group} of {name} is one column of {len(table)} values; a table of samples x features is needed "
                 "(Expected 2D array, got 1D array). Labels of the rows of one table are y, with background_label."
             ) from error
+        if isinstance(table, Mapping) or hasattr(table, "fit"):
+            what = "dict" if isinstance(table, Mapping) else f"model, a {type(table).__name__}"
+            raise TypeError(
+                f"The {group} of {name} is a {what}; a table of samples x features is needed: an array, a data frame "
+                "(pandas.DataFrame(X) makes one of a dict of columns) or a sparse matrix."
+            ) from error
+        if isinstance(table, list | tuple) and getattr(table[0], "ndim", 0) == 2:
+            raise GroupError(
+                f"The {group} of {name} is a {type(table).__name__} of {len(table)} tables: stack them to one table "
+                "(numpy.vstack, pandas.concat), or name several backgrounds in a dict, "
+                "background={'first': ..., 'second': ...}."
+            ) from error
         columns = unconvertible_columns(table)
         if not columns:
             raise

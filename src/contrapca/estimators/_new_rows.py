@@ -125,7 +125,12 @@ def rows_as_fitted(estimator: Any, X: Any, named: bool = False) -> Rows:
     if not is_kept(X):
         checks = {"accept_sparse": "csr", "dtype": [np.float64, np.float32], "ensure_all_finite": False}
     if not named:
-        X = validate_data(estimator, without_mask(distinct(X)), reset=False, **checks)
+        try:
+            X = validate_data(estimator, without_mask(distinct(X)), reset=False, **checks)
+        except ValueError as error:
+            if "same order" not in str(error):
+                raise
+            raise ValueError(f"{str(error).strip()}\nUse X[model.feature_names_in_].") from error
     elif not is_kept(X):
         X = check_array(without_mask(X), estimator=name, **checks)
     return canonical(X)

@@ -136,8 +136,9 @@ def held_out_contrast(
     halves, several times; axes are found in each half, matched with those of all rows, and judged by the rows of the
     other half. It also says whether both halves find the same component, and whether it is that of a single block.
     Half of the rows find less than all, so the ratios are rather too small. What is chosen from all rows stays: units
-    and latent dimensions of ContraPCA, the gamma of CPCA and the ridge of RatioPCA where they are not given. With
-    scale="group" the rows of each group are measured in its own units, the standard deviations of its training rows.
+    and latent dimensions of ContraPCA, the gamma of CPCA and the ridge of RatioPCA where they are not given. Where
+    scale="pooled" or "group" is given, units are the standard deviations of each half. With few blocks that can be far
+    off: a feature that varies in one block alone is then blown up in halves without it.
 
     Parameters
     ----------
@@ -172,7 +173,10 @@ def held_out_contrast(
     (True, True)
     """
     if not isinstance(estimator, Decomposition):
-        raise TypeError(f"held_out_contrast takes an estimator of contrapca, not a {type(estimator).__name__}.")
+        given = f"the class {estimator.__name__}" if isinstance(estimator, type) else f"a {type(estimator).__name__}"
+        raise TypeError(
+            f"held_out_contrast takes an estimator of contrapca, such as ContraPCA(n_components=2), not {given}."
+        )
     name, model = "held_out_contrast", prepared(estimator)
     study = study_of(X, background, name, designs=True)
     tables = measured_tables(study, name)
@@ -210,6 +214,10 @@ def held_out_of(
     training, left = halves.whole
     data, mix = model._trained(training), mixture(left)
     settled = model._for_halves(data, halves)
+    if data.plateau is not None and data.plateau.scale is not None:
+        # The units that all rows decided on are theirs, too: measured in a half that lacks a donor, a gene that varies
+        # in this donor alone would be blown up, and the donor would then be the whole ratio.
+        settled = unfitted(settled, scale=data.scaling.map(lambda own: own.scale))
     gamma = settled._strength()
     if gamma is not None:
         settled._fit_to(data, lambda: halves)  # raises where there is no solution with all rows

@@ -189,7 +189,7 @@ def in_model_units(
     """Scaled groups and their units, from a function for the within-group standard deviations of some groups."""
     pooled = deviation(groups)
     for group in groups.backgrounds:
-        warn_of_moments(groups.foreground, group, pooled, tables.names)
+        warn_of_moments(groups.foreground, group, pooled, tables.names, shortened=tables.shortened is not None)
     if isinstance(scale, Groups):
         divisors = scale
     elif scale == "group":

@@ -6,7 +6,7 @@ from operator import add
 
 import numpy as np
 
-from .._util.arrays import Array, Rows, host
+from .._util.arrays import Array, Rows, host, namespace, put
 from ..data.rows import DaskRows, blocks, storage
 
 
@@ -16,8 +16,9 @@ def sum_of_fourth_powers(rows: Rows, mean: Array, divisor: Array, weights: Array
 
     def of_block(block: Rows, w: Array | None) -> float:
         read = storage(block)
-        squares = host(read.squared_lengths(read.scaled(block, divisor), origin, nothing, nothing)[0])
-        return float(np.dot(squares * squares, np.ones(squares.size) if w is None else w))
+        squares = read.squared_lengths(read.scaled(block, divisor), origin, nothing, nothing)[0]
+        fourths = squares * squares if w is None else squares * squares * put(w, squares)
+        return float(host(namespace(fourths).sum(fourths)))  # one number leaves a device, not one for each row
 
     if isinstance(rows, DaskRows):
         return rows.reduce(of_block, add, weights)

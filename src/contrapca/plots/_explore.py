@@ -44,8 +44,8 @@ def share_labels(model: Any, chosen: list[int]) -> list[str]:
     shares: Any = model.explained_variance_ratio_
     others: Any = getattr(model, "background_variance_ratio_", None)
     several = others is None or isinstance(others, dict)
-    ends = [" variance" if several else f", {others[k]:.0%} of control variance" for k in chosen]
-    labels = [f"component {k + 1}\n{shares[k]:.0%} of case{end}" for k, end in zip(chosen, ends, strict=True)]
+    ends = [" variance" if several else f", {others[k]:.1%} of control variance" for k in chosen]
+    labels = [f"component {k + 1}\n{shares[k]:.1%} of case{end}" for k, end in zip(chosen, ends, strict=True)]
     return [*labels, ""][:2]
 
 
@@ -140,7 +140,7 @@ def gamma_panel(
     axes = figure.subplots(n_rows, columns, squeeze=False).ravel()
     for ax, g in zip(axes, chosen, strict=False):
         names = [
-            f"component {j + 1}: {shares[g, j]:.0%} of case,\n{path.background_share[g, j]:.0%} of control variance"
+            f"component {j + 1}: {shares[g, j]:.1%} of case,\n{path.background_share[g, j]:.1%} of control variance"
             for j in (0, 1)
         ]
         controls = np.concatenate([of_group[g] for of_group in others])[:, :2] if others else None

@@ -26,6 +26,7 @@ CASES, CONTROLS = "cases (foreground)", "controls (background)"
 MARKERS = ("o", "^", "s", "D", "v")  # after all colours are used
 NO_LABEL_COLOUR, ON_SCALE_COLOUR = "#D9D9D9", "#6B7680"
 DOT: dict[str, Any] = {"s": 14, "linewidths": 0}
+MANY, SMALLEST = 3000, 0.5  # points, from there on smaller ones; and the area of the smallest
 
 
 def axes_or_current(ax: Axes | None) -> Axes:
@@ -93,6 +94,8 @@ def latents(
 ) -> Axes:
     """Scatter plot of two latent dimensions, the foreground over the background; strips of points for only one.
 
+    It has no legend, so that panels can share one: `ax.legend()` adds it.
+
     Parameters
     ----------
     foreground : ndarray of shape (n, 2) or (n, 1)
@@ -130,13 +133,16 @@ def latents(
             drawn.append((NO_LABEL, foreground[~known], DOT | {"color": NO_LABEL_COLOUR}))
         drawn.append((CASES, foreground[known], DOT | {"c": values[known], "cmap": "viridis"}))
     flat = foreground.shape[1] == 1
+    shrunk = min(1.0, max(MANY / max(sum(len(points) for _, points, _ in drawn), 1), SMALLEST / DOT["s"]))
     for k, (name, points, look) in enumerate(drawn):
         on_scale = "c" in look
         if flat:  # in strips, spread by a fixed pattern: neighbours are apart
             points = np.column_stack([points, k + (np.arange(len(points)) * 0.618034) % 1 * 0.7 - 0.35])
-        dots = ax.scatter(*points.T, **look, label=None if on_scale else name)
+        smaller = look | {"s": look["s"] * shrunk, "linewidths": look["linewidths"] * shrunk**0.5}
+        dots = ax.scatter(*points.T, **smaller, label=None if on_scale or shrunk < 1 else name)
+        if on_scale or shrunk < 1:  # a point for the legend: of no value, and not too small to see
+            ax.scatter([], [], **(DOT | {"color": ON_SCALE_COLOUR} if on_scale else look), label=name)
         if on_scale:
-            ax.scatter([], [], **DOT, color=ON_SCALE_COLOUR, label=name)  # no colour of its own
             meaning = getattr(labels, "name", None) if label_name is None else label_name
             ax.figure.colorbar(dots, ax=ax, pad=0.02, label="" if meaning is None else str(meaning))
     ax.set(title=title, xlabel=axis_labels[0], ylabel="" if flat else axis_labels[1])

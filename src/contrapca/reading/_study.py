@@ -19,7 +19,7 @@ from ..data.checks import IMPUTED, Finding, Given, check_groups, swapped_names
 from ..exceptions import TableFileError, TableWarning, warn
 from ..plots import on_a_scale
 from ._findings import block_findings, check_mixed, findings_of_tables, identifiers_of, imputed_in
-from ._formats import read_table
+from ._formats import EXCEL, read_table
 from ._table import DataTable, align, align_to
 
 BY_PLACE = "columns matched by position, because one file has no column names"
@@ -280,6 +280,9 @@ def _opened(request: Request, *, every_gene: bool) -> list[DataTable]:
     if request.group is not None and request.background is None:
         raise TableFileError(Option("background"), " is needed: the value that marks controls.")
     sheets: Sequence[str | None] = request.sheet or [None]
+    are_excel = [str(file).lower().endswith(EXCEL) for file in (request.path, request.background)]
+    if len(request.sheet) == 1 and any(are_excel):
+        sheets = [request.sheet[0] if is_excel else None for is_excel in are_excel]  # other files have no sheets
     reading: dict[str, Any] = {
         "layer": request.layer,
         "mask": request.mask or ("none" if every_gene else None),  # a model's genes are found by name among all

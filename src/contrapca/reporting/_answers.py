@@ -102,10 +102,11 @@ def carriers(subject: Subject) -> list[dict[str, Any]]:
     return [{"name": names[i], "share": float(shares[i, k])} for k, i in enumerate(np.argmax(shares, axis=0).tolist())]
 
 
-def support_of(entry: dict[str, Any], rejected: bool | None) -> str:
+def support_of(entry: dict[str, Any], rejected: bool | None, *, ignores_replicates: bool = False) -> str:
     """One of SUPPORT: whether unseen rows confirm a component.
 
-    It does not hold up if one block or row holds most of it, nor if there was a test that found nothing (`rejected`).
+    It does not hold up if one block or row holds most of it, nor if there was a test that found nothing (`rejected`),
+    nor if rows that look like replicates were taken for independent: then the rows held out are not really unseen.
     """
     interval = entry["held_out_interval"]
     if interval is None or interval[0] is None:
@@ -113,8 +114,8 @@ def support_of(entry: dict[str, Any], rejected: bool | None) -> str:
     more, again = interval[0] > 1, entry["found_again"]
     if not (more or again):
         return SUPPORT[2]
-    of_many = entry["carrier"]["share"] <= MOST
-    return SUPPORT[0] if more and again and of_many and rejected is not False else SUPPORT[1]
+    doubtful = entry["carrier"]["share"] > MOST or rejected is False or ignores_replicates
+    return SUPPORT[0] if more and again and not doubtful else SUPPORT[1]
 
 
 def remarks(subject: Subject) -> list[str]:

@@ -97,7 +97,10 @@ class Report(dict[str, Any]):
             ax=figure.subplots(),
         )
         if len(shown) > 1:  # strips have names of their own
-            tidy(ax)
+            legend = tidy(ax).get_legend()
+            if legend is not None and subject.classes is not None and not subject.clustered:  # as on the page
+                for entry in legend.get_texts()[1:]:  # after that of the controls
+                    entry.set_text(f"cases: {entry.get_text()}")
         return figure
 
     def save(self, folder: str | os.PathLike[str]) -> None:

@@ -69,11 +69,14 @@ def summary_of(
         names, columns = subject.row_names, subject.tables.names
         findings = check_groups(Given(subject.rows, columns, names, subject.classes, by_blocks))
         findings = [finding for finding in findings if depth == "warn" or finding.check != "depth"]
-    verdict = _judge(subject, test, depth, progress, ignores_replicates=shows_replicates(findings))
+    ignores_replicates = shows_replicates(findings)
+    verdict = _judge(subject, test, depth, progress, ignores_replicates=ignores_replicates)
     held_out = _on_unseen_rows(subject)
     answer = None if verdict is None else verdict.sentence  # about the tables alone
     tested = None if verdict is None or verdict.test is None else bool(verdict.test.n_components)
-    components = _components(subject, held_out, tested)
+    components = _components(subject, held_out)
+    for entry in components:
+        entry["support"] = support_of(entry, tested, ignores_replicates=ignores_replicates)
     if verdict is not None:
         strongest = [[item["feature"] for item in entry["features"][:TOP_NAMES]] for entry in components]
         verdict = verdict.about(held_out, strongest)
@@ -194,8 +197,8 @@ def _finite(value: float) -> float | None:
     return float(value) if np.isfinite(value) else None
 
 
-def _components(subject: Subject, held_out: HeldOutContrast | None, tested: bool | None) -> list[dict[str, Any]]:
-    """One entry per component at the report's gamma; `tested`: whether the test, if there was one, finds anything."""
+def _components(subject: Subject, held_out: HeldOutContrast | None) -> list[dict[str, Any]]:
+    """One entry per component at the report's gamma."""
     path, g = subject.path, subject.start
     W, shares = path.loadings(path.gammas[g]), path.shares()
     entries: list[dict[str, Any]] = []
@@ -213,7 +216,7 @@ def _components(subject: Subject, held_out: HeldOutContrast | None, tested: bool
             "carrier": carrier if held_out is None else carrier | {"share": float(held_out.largest_share[k])},
             "features": [{"feature": subject.features[j], "loading": float(W[j, k])} for j in strongest],
         }
-        entries.append(entry | {"support": support_of(entry, tested)})
+        entries.append(entry)
     return entries
 
 

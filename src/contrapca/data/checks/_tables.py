@@ -31,6 +31,7 @@ NUMBERED_SAMPLES = re.compile(
     re.IGNORECASE,
 )
 STANDARDISED, OTHER = 1e-6, 3.0  # error of means and variances; ratio of standard deviations, or distance of means
+NEARLY = 0.25  # error of means, and of the median variance, where long rows count less
 FAR_APART = 10.0  # pooled sd between the means of a feature: prepared in different ways
 APART, MOST = 2.0, 0.5  # pooled sd, in this fraction of the features: measured in different batches
 FEW_ROWS = 2_000  # rows whose means are compared, evenly spread
@@ -228,29 +229,31 @@ def check_groups(given: Given) -> list[Finding]:
     return [finding for check in CHECKS for finding in check(given)]
 
 
-def warn_of_moments(X: Any, Y: Any, pooled: Array, names: Sequence[str] | None) -> None:
+def warn_of_moments(X: Any, Y: Any, pooled: Array, names: Sequence[str] | None, *, shortened: bool = False) -> None:
     """Warn if two groups are one table, in other units, or very far apart: all that their moments show.
 
     `X` and `Y` have `weight`, `mean` and `variance`; `pooled` standard deviations are those within groups, shape (D,).
+    If some rows are `shortened`, the moments of a standardised table are not quite 0 and 1.
     """
     distance = np.abs(X.mean - Y.mean) / pooled
     found: list[Finding] = []
     if X.weight == Y.weight and np.array_equal(X.mean, Y.mean) and np.array_equal(X.variance, Y.variance):
         found = [SAME_TABLE]
-    elif _in_other_units(X, Y):
+    elif _in_other_units(X, Y, shortened):
         found = [OTHER_UNITS]
     elif np.any(distance > FAR_APART):
         found = distant_means(distance, names)
     _warn_of(found)
 
 
-def _in_other_units(X: Any, Y: Any) -> bool:
+def _in_other_units(X: Any, Y: Any, shortened: bool) -> bool:
     """Whether all features of X that vary, of two or more, have mean 0 and variance 1, and those of Y are far off."""
     variances = X.variance[X.variance > 0]
-    if variances.size < 2 or np.abs(X.mean).max() > STANDARDISED:
+    if variances.size < 2 or np.abs(X.mean).max() > (NEARLY if shortened else STANDARDISED):
         return False
     divisors = (1.0, (X.weight - 1) / X.weight)  # by n or by n - 1
-    if all(np.abs(variances - one).max() >= STANDARDISED for one in divisors):
+    exact = any(np.abs(variances - one).max() < STANDARDISED for one in divisors)
+    if not exact and not (shortened and np.median(np.abs(variances - 1)) < NEARLY):
         return False
     deviations = np.sqrt(Y.variance[Y.variance > 0])
     times_off = np.median(np.maximum(deviations, 1 / deviations)) if deviations.size else 1.0

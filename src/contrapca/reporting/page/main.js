@@ -14,6 +14,7 @@ const redraw = () =>
 const calm = matchMedia("(prefers-reduced-motion: reduce)");
 const folded = element("cautions"); // null if there are none
 let wasOpen = false; // before printing
+const LONG_NAME = 20; // characters of a feature, which take more of the width than its bar
 const PAUSE = 150; // milliseconds after the last step until the table of features follows
 let timer = null,
   tableTimer = null;
@@ -145,6 +146,8 @@ const resized = new ResizeObserver(() => {
 });
 for (const root of [...pictures.map((picture) => picture.root), element("curves")]) resized.observe(root);
 
+const hasLongNames = featureNames.some((name) => name.length > LONG_NAME);
+document.body.classList.toggle("long-names", hasLongNames);
 pictures.forEach(attachPointer);
 makeLegend();
 makeTakeaway();
