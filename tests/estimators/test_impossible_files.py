@@ -70,7 +70,7 @@ WRONG = {  # values that a field of this name cannot have, beside those of anoth
 COUNTS = ("n_iter", "solved", "divergences", "failures", "seed", "counts")
 MAY_BE_NONE = {  # in some fits
     *("axis_ratios", "eigenvalues", "background_model", "limit", "covariates", "plateau", "shortened", "levels"),
-    *("noise_variance", "noise_variance_estimate", "seed", "mix", "names", "model", "factors", "noise"),
+    *("noise_variance", "noise_variance_estimate", "seed", "mix", "names", "model", "filling"),
 }
 FREE = {"method", "reason", "outcome", "name", "names", "levels"}  # any text
 SIGNED = (  # arrays that may be negative, or of any size
