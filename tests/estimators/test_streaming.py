@@ -45,7 +45,7 @@ def halves(model, left=X, right=Y):
         CPCA(2, gamma=1.2),
         CLVM(2, 1, tol=1e-10),
         ContraPCA(2, scale="group", shorten=False),
-        RatioPCA(2),
+        RatioPCA(2, ridge="oas"),
     ],
     ids=str,
 )
@@ -55,6 +55,13 @@ def test_every_estimator_takes_batches(model):
     np.testing.assert_allclose(found.transform(X), whole.transform(X), rtol=1e-6, atol=1e-7)
     assert (found.n_samples_seen_, found.n_background_samples_seen_) == (150, 120)
     assert found.moments_["background"].weight == 120
+
+
+def test_the_automatic_ridge_of_batches_is_that_of_moments():
+    """Ledoit and Wolf's rule needs fourth powers of the rows, which moments do not have."""
+    found = halves(RatioPCA(2)).ridge_
+    assert found == pytest.approx(RatioPCA(2, ridge="oas").fit(X, background=Y).ridge_, rel=1e-9)
+    assert found != pytest.approx(RatioPCA(2).fit(X, background=Y).ridge_, rel=1e-3)
 
 
 def test_ppca_and_float32():

@@ -155,8 +155,10 @@ class Decomposition(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Method): 
     ) -> Self:
         """Add a batch of rows, and fit to all rows so far.
 
-        Any order and size of batches gives the model that `fit` gives for all rows. The model is fitted as soon as each
-        group has enough rows and gamma is below its limit for the rows so far; until then, only the moments grow.
+        Any order and size of batches gives the model that `fit` gives for all rows, but for what needs the rows
+        themselves: ContraPCA's `shorten`, and RatioPCA's ridge, which is "oas" where `fit` has "auto". The model is
+        fitted as soon as each group has enough rows and gamma is below its limit for the rows so far; until then, only
+        the moments grow.
         `moments_` has the moments so far, which can be saved.
 
         Parameters
