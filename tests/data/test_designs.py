@@ -1,9 +1,6 @@
 """Designs: several conditions, two factors and doses as weighted groups, against slow formulas, and what is refused."""
 
-import anndata
 import numpy as np
-import pandas as pd
-import polars as pl
 import pytest
 
 import oracle_designs as oracle
@@ -31,6 +28,10 @@ from contrapca import (
 )
 from contrapca.data import Encoded, adjusted_tables, regression
 from contrapca.exceptions import GroupError
+
+anndata = pytest.importorskip("anndata")
+pd = pytest.importorskip("pandas")
+pl = pytest.importorskip("polars")
 
 pytestmark = pytest.mark.filterwarnings("ignore:PCPCA still shows")
 

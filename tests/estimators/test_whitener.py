@@ -243,7 +243,7 @@ def test_new_rows_without_a_value_are_refused_wherever_they_are(kind):
 
     def whitened(table):
         found = model.transform(library.asarray(table))
-        return back(found) if is_there(found) else np.asarray(found)  # dask computes here
+        return back(found) if kind == "array_api_strict" else np.asarray(found)  # dask computes here
 
     assert np.isfinite(whitened(X)).all()
     with pytest.raises(NonFiniteError, match="Input contains NaN in 1 of 8 features"):

@@ -1,7 +1,6 @@
 """Variances of conditions, cells and doses on unseen rows, and what designs find."""
 
 import numpy as np
-import pandas as pd
 import pytest
 
 from contrapca import (
@@ -14,6 +13,8 @@ from contrapca import (
     plots,
 )
 from contrapca.exceptions import GroupError
+
+pd = pytest.importorskip("pandas")
 
 NAMES = [f"f{j}" for j in range(12)]
 

@@ -1,7 +1,6 @@
 """Tests of several conditions, two factors and doses (F48): their oracles, level, power, sentences and errors."""
 
 import numpy as np
-import pandas as pd
 import pytest
 import scipy.stats
 
@@ -21,6 +20,8 @@ from contrapca.inference._designs import (
 )
 from contrapca.inference._splits import draw_splits
 from contrapca.inference._spread import unit_values, upper_tail
+
+pd = pytest.importorskip("pandas")
 
 D = 8
 

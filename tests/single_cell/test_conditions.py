@@ -1,14 +1,15 @@
 """Several conditions in `tl`: the same as of a `Study`."""
 
-import anndata
 import numpy as np
-import pandas as pd
 import pytest
 import scipy.sparse as sp
 
 import contrapca
 from contrapca import PCPCA, Study
 from contrapca.exceptions import GroupError
+
+anndata = pytest.importorskip("anndata")
+pd = pytest.importorskip("pandas")
 
 pytestmark = pytest.mark.filterwarnings("ignore:PCPCA still shows")
 rng = np.random.default_rng(0)
