@@ -2,13 +2,13 @@
 
 For covariances A of the foreground and B of the background, v'A v / v'M v is maximised, with M = gamma B + (1 - gamma)
 (tr B / D) I: gamma = 1 is the pure ratio, gamma = 0 is PCA, and gamma = 1 / (1 + ridge) in between. Matrices are
-factorised; large tables are only multiplied with. Rows that are fewer than their features are matrices in the
-coordinates of their span (F7).
+factorised; large tables are only multiplied with. Rows that are fewer than their features enter by their inner
+products or, for a pure ratio, by their coordinates in their span (F7).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -26,6 +26,7 @@ from ..moments import (
     Contrast,
     DenseScatter,
     Moments,
+    RowScatter,
     contrast,
     has_few_rows,
     mixture,
@@ -49,6 +50,7 @@ CLIPPED, HIGHEST, MAX_CLIPS = 51, 8.0, 200
 
 PROBES = 64  # random vectors for tr B^2: it is then right to 18 % at worst, and the ridge with it
 Terms = tuple[tuple[float, Moments], ...]  # sum of c_k S_k
+WeightedRows = Sequence[tuple[float, RowScatter]]
 Map = Callable[[Any], Any]
 Axes = tuple[Array, Array]  # ratios of variances (k,), and directions of unit length
 Found = tuple[Array, Array, int] | None  # ratios (d,), unit vectors (size, d), iterations; None where there are none
@@ -96,12 +98,13 @@ def solve_ratio(
     """
     count = count_of_foreground(end, d)
     ends, find = [FOREGROUND] * count + [BACKGROUND] * (d - count), _in_turn if orthogonal else _at_once
-    if has_few_rows(group for _, group in contrast.terms):
+    few, found = has_few_rows(group for _, group in contrast.terms), None
+    if not few or (strength(contrast) < 1 and not orthogonal):
+        found = find(contrast, ends, start)
+    if few and found is None:
         small, basis = reduced_contrast(contrast, d)
         if (found := find(small, ends, None)) is not None:
             found = found[0], basis.vectors(found[1]), found[2]
-    else:
-        found = find(contrast, ends, start)
     if found is None:
         empty = np.zeros((contrast.size, d))
         return Solution(Spectrum(np.zeros(d), empty, [empty] * len(contrast.terms)), np.ones(d), 0.0, feasible=False)
@@ -118,7 +121,9 @@ def _at_once(contrast: Contrast, ends: list[str], start: Array | None) -> Found:
     values, vectors, total = [], [], 0
     for end in dict.fromkeys(ends):
         quotient, d = Quotient.of(contrast, end), ends.count(end)
-        if contrast.is_dense or quotient.floor == 0:  # only matrices tell where M does not vary
+        if has_few_rows(group for _, group in contrast.terms):
+            found = _from_few_rows(quotient, d)
+        elif contrast.is_dense or quotient.floor == 0:  # only matrices tell where M does not vary
             found = _from_matrices(*quotient.matrices("ridge=0"), d)
         else:
             found = _from_contrasts(quotient, d, start)
@@ -250,6 +255,60 @@ def _inverse_root(A: Any, M: Any, tiny: Array) -> tuple[Map, Map, int] | None:
     return lambda V: T @ V, lambda V: T.T @ V, order - n_null
 
 
+def _from_few_rows(quotient: Quotient, d: int) -> Found:
+    """The same from inner products of few rows alone (F27): problems of the order of each group, not of both.
+
+    With A = P'P and M = Q'Q + floor I, P M^-1 P' has the same eigenvalues as M^-1 A, and by Woodbury's formula it is
+    (P P' - P Q'(Q Q' + floor I)^-1 Q P') / floor. None if rounding spoils the difference: the residuals tell.
+    """
+    below = [(quotient.gamma * c, group) for c, group in quotient.below.terms]
+    P, Q = _weighted_rows(quotient.above.terms), _weighted_rows(below)
+    PP, QP, metric = inner_products(P, P), inner_products(Q, P), inner_products(Q, Q)
+    metric[np.diag_indices_from(metric)] += quotient.floor
+    if len(PP) < d:
+        return None
+    with calm_threads(float(len(PP)) ** 2):
+        try:
+            L = scipy.linalg.cholesky(metric, lower=True, check_finite=False)
+        except np.linalg.LinAlgError:
+            return None
+        H = scipy.linalg.solve_triangular(L, QP, lower=True, check_finite=False)
+        K = PP - H.T @ H
+        u, n_iter = top_of(lambda v: K @ v, len(K), d, lambda: K)
+        s = scipy.linalg.solve_triangular(L, H @ u, lower=True, trans="T", check_finite=False)
+    V = _combined(P, u) - _combined(Q, s)
+    lengths = np.linalg.norm(V, axis=0)
+    if not np.all(lengths > 0):  # P varies in fewer than d directions
+        return None
+    V /= lengths
+    above, below_ = quotient.images(V)
+    rho = np.sum(V * above, axis=0) / np.sum(V * below_, axis=0)
+    if np.any(np.linalg.norm(above - rho * below_, axis=0) > STATIONARY * np.linalg.norm(above, axis=0)):
+        return None
+    return rho, V, n_iter
+
+
+def _weighted_rows(terms: Iterable[tuple[float, Moments]]) -> WeightedRows:
+    """The rows of groups, each with the root of its coefficient."""
+    return [(float(np.sqrt(c)), group.scatter) for c, group in terms if isinstance(group.scatter, RowScatter)]
+
+
+def inner_products(left: WeightedRows, right: WeightedRows) -> Array:
+    """P Q' of rows times the roots of their coefficients; a group's own are computed once."""
+
+    def block(c: float, one: RowScatter, e: float, other: RowScatter) -> Array:
+        found = one.gram if one is other else one.centred(slice(None)) @ other.centred(slice(None)).T
+        return np.asarray(c * e * found)
+
+    return np.block([[block(*one, *other) for other in right] for one in left])
+
+
+def _combined(groups: WeightedRows, weights: Array) -> Array:
+    """P'w for weights (rows, k), shape (D, k)."""
+    parts = np.split(weights, np.cumsum([len(scatter.rows) for _, scatter in groups])[:-1])
+    return np.sum([c * (scatter.centred(slice(None)).T @ w) for (c, scatter), w in zip(groups, parts, strict=True)], 0)
+
+
 def _from_contrasts(quotient: Quotient, d: int, start: Array | None) -> Found:
     """The same from eigenpairs of contrasts alone (F27): nothing is factorised, and nothing of size D x D is formed.
 
@@ -297,12 +356,10 @@ def shrunk_strength(contrast: Contrast, end: str, fourths: Groups[float] | None 
     `fourths` are the sums of |y|^4 over the rows of each group about its mean, in units of its total variance; without
     them rows count as Gaussian.
     """
-    terms, fewer = contrast.terms, contrast
-    if has_few_rows(group for _, group in terms):
-        fewer = reduced_contrast(contrast, 0)[0]
+    terms = contrast.terms
     parts = {FOREGROUND: [slice(1, None)], BACKGROUND: [slice(1)], BOTH: [slice(1), slice(1, None)]}[end]
     every = [None] * len(terms) if fourths is None else list(fourths)
-    return min(1 - _shrinkage(_mean_of(fewer.terms[part]), every[part]) for part in parts)
+    return min(1 - _shrinkage(_mean_of(terms[part]), every[part]) for part in parts)
 
 
 def _shrinkage(covariance: Contrast, fourths: Sequence[float | None]) -> float:
@@ -315,8 +372,10 @@ def _shrinkage(covariance: Contrast, fourths: Sequence[float | None]) -> float:
         return 1.0
     # tr B is 1 in these units, so that squares do not overflow.
     B = Contrast.of(*((c / trace, group) for c, group in covariance.terms))
-    if B.is_dense:
-        matrix = B.dense()
+    few = has_few_rows(group for _, group in B.terms)
+    if few or B.is_dense:
+        rows = _weighted_rows(B.terms)
+        matrix = inner_products(rows, rows) if few else B.dense()
         square = float(namespace(matrix).linalg.matrix_norm(matrix)) ** 2
     else:
         probes = np.random.default_rng(0).choice([-1.0, 1.0], size=(B.size, PROBES))

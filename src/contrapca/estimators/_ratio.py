@@ -10,7 +10,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from .._util.arrays import Array, Rows
-from .._util.checks import check_flag, one_of
+from .._util.checks import check_flag, check_n_components, one_of
 from .._util.text import format_gamma
 from ..contrast import (
     ENDS,
@@ -32,8 +32,8 @@ from ..contrast import (
     sum_of_theta,
 )
 from ..data import Groups, Tables
-from ..missing import Incomplete
-from ..moments import Complete, Contrast, Moments, contrast, sum_of_fourth_powers
+from ..missing import Incomplete, collect, collect_expected
+from ..moments import Complete, Contrast, Moments, contrast, has_few_rows, sum_of_fourth_powers
 from ._contrast_solver import ContrastSolver, check_rank
 from ._method import unfitted
 
@@ -170,7 +170,10 @@ class RatioPCA(ContrastSolver):
         return self._solve(data, self._latents(), self._chosen_gamma(data))
 
     def _collected(self, tables: Tables) -> Complete | Incomplete:
-        data = super()._collected(tables)
+        d = check_n_components(self.n_components, tables.n_features)
+        if tables.incomplete:
+            return collect_expected(tables, d, self.scale, self.solver, type(self).__name__)
+        data = collect(tables, d, self.scale, self.solver, reduced=False)  # few rows by their inner products
         if self.ridge != "auto" or tables.are_moments or tables.incomplete or not isinstance(data, Complete):
             return data
         return _with_fourths(data, tables.rows, tables.means, tables.weights)
@@ -210,5 +213,8 @@ class RatioPCA(ContrastSolver):
 
 def _with_fourths(data: Complete, rows: Groups[Rows], means: Groups[Array], weights: Groups[Array | None]) -> Complete:
     """The data with the sums of |y|^4 of their rows, each group's in units of its total variance."""
+    if has_few_rows(data.groups) and all(own is None for own in weights):  # inner products of rows have their lengths
+        lengths = data.groups.map(lambda own: np.diagonal(own.scatter.gram) / (own.total_variance() or 1.0))  # type: ignore[attr-defined]
+        return replace(data, fourths=lengths.map(lambda own: float(own @ own)))
     units = data.groups.map(lambda own, scaling: scaling.scale * np.sqrt(own.total_variance() or 1.0), data.scaling)
     return replace(data, fourths=rows.map(sum_of_fourth_powers, means, units, weights))
