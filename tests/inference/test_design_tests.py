@@ -5,7 +5,7 @@ import pytest
 import scipy.stats
 
 import oracle_designs as oracle
-from contrapca import Study, contrast_test
+from contrapca import ContraPCA, Study, contrast_test
 from contrapca.data import Groups, conditions, doses, interaction
 from contrapca.exceptions import GroupError
 from contrapca.inference._chunks import GroupRows, chunk_moments
@@ -491,3 +491,25 @@ def test_size_by_blocks_and_its_failure_by_rows(kind):
     limit = most_rejections(RUNS, 0.05)
     assert by_block <= limit
     assert by_row > limit  # the control: this tolerance notices a test that is wrong
+
+
+@pytest.mark.slow
+def test_three_conditions_find_an_axis_that_they_share():
+    """60 rows of each, 50 features: one direction of variance 1 + 3 in every condition, three that all rows share."""
+    tables, found, pairwise, cosines = 40, 0, 0, []
+    for seed in range(tables):
+        rng = np.random.default_rng([seed, 34])
+        axes = np.linalg.qr(rng.standard_normal((50, 4)))[0]
+
+        def rows(planted, rng=rng, axes=axes):
+            scales = np.sqrt([planted, 9, 9, 9])
+            return rng.standard_normal((60, 50)) + (rng.standard_normal((60, 4)) * scales) @ axes.T
+
+        study = Study(groups={name: rows(3) for name in "ABC"}, background=rows(0))
+        cosines.append((ContraPCA(3).fit(study).components_[0] @ axes[:, 0]) ** 2)
+        test = run(study, seed)
+        found += test.n_components
+        pairwise += 3 * min(test.conditions["pairwise_p"]) <= 0.05
+    assert np.mean(cosines) >= 0.85 - 2 * np.std(cosines) / np.sqrt(tables)
+    assert found / tables >= 0.7
+    assert found >= pairwise  # together they find what each alone may not
