@@ -72,6 +72,7 @@ def test_residuals_have_the_treatments_covariance():
     assert np.allclose(study.residuals(X, names).var(axis=0), [1, 9], rtol=0.1)
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("data_folder")
 @pytest.mark.filterwarnings("ignore::contrapca.exceptions.ContrastWarning")
 def test_quick_run_and_figure(tmp_path, need):

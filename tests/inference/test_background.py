@@ -222,6 +222,7 @@ NULLS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", NULLS)
 def test_no_problem_is_seen_in_nulls(kind):
     """200 splits of one table, equal and unequal: no more problems than a test at level .05 allows."""

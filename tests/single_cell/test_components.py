@@ -186,6 +186,7 @@ def test_loadings_as_a_matrix(made):
     assert get.loadings(adata, component=2, wide=True).columns.tolist() == ["contrapca2"]
 
 
+@pytest.mark.slow
 def test_shown_components_of_patients_by_a_slow_obvious_check(data_folder, need):
     """How much more a component varies in patients that its axis has not seen: all ten fits to two or three of five.
 
