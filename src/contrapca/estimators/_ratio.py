@@ -216,5 +216,11 @@ def _with_fourths(data: Complete, rows: Groups[Rows], means: Groups[Array], weig
     if has_few_rows(data.groups) and all(own is None for own in weights):  # inner products of rows have their lengths
         lengths = data.groups.map(lambda own: np.diagonal(own.scatter.gram) / (own.total_variance() or 1.0))  # type: ignore[attr-defined]
         return replace(data, fourths=lengths.map(lambda own: float(own @ own)))
-    units = data.groups.map(lambda own, scaling: scaling.scale * np.sqrt(own.total_variance() or 1.0), data.scaling)
-    return replace(data, fourths=rows.map(sum_of_fourth_powers, means, units, weights))
+    every = zip(data.groups, data.scaling, rows, means, weights, strict=True)
+    return replace(
+        data,
+        fourths=data.groups.like(
+            sum_of_fourth_powers(table, mean, scaling.scale, w, own.total_variance() or 1.0)
+            for own, scaling, table, mean, w in every
+        ),
+    )

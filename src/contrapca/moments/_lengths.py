@@ -10,13 +10,15 @@ from .._util.arrays import Array, Rows, host, namespace, put
 from ..data.rows import DaskRows, blocks, storage
 
 
-def sum_of_fourth_powers(rows: Rows, mean: Array, divisor: Array, weights: Array | None = None) -> float:
-    """sum_i w_i |(x_i - mean) / divisor|^4, in one pass over the rows."""
-    origin, nothing = mean / divisor, np.zeros((mean.size, 1))
+def sum_of_fourth_powers(
+    rows: Rows, mean: Array, divisor: Array, weights: Array | None = None, unit: float = 1.0
+) -> float:
+    """sum_i w_i (|(x_i - mean) / divisor|^2 / unit)^2, in one pass over the rows."""
+    origin, nothing = mean / divisor, np.zeros((mean.size, 0))
 
     def of_block(block: Rows, w: Array | None) -> float:
         read = storage(block)
-        squares = read.squared_lengths(read.scaled(block, divisor), origin, nothing, nothing)[0]
+        squares = read.squared_lengths(read.scaled(block, divisor), origin, nothing, nothing)[0] / unit
         fourths = squares * squares if w is None else squares * squares * put(w, squares)
         return float(host(namespace(fourths).sum(fourths)))  # one number leaves a device, not one for each row
 

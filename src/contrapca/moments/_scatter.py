@@ -138,8 +138,15 @@ class RowScatter:
         return storage(self.rows).parts(self.rows)
 
     @cached_property
-    def _prepared(self) -> Rows:
-        return storage(self.rows).prepared(self.rows)
+    def _views(self) -> list[Rows]:
+        """The rows of each part: making them anew for every product of sparse rows took a fifth of its time."""
+        return [storage(self.rows).view(self.rows, part) for part in self._slices]
+
+    @cached_property
+    def _prepared_views(self) -> list[Rows]:
+        kind = storage(self.rows)
+        prepared = kind.prepared(self.rows)
+        return self._views if prepared is self.rows else [kind.view(prepared, part) for part in self._slices]
 
     @cached_property
     def _pool(self) -> ThreadPoolExecutor:
@@ -147,22 +154,20 @@ class RowScatter:
 
     def matmul(self, V: Array) -> Array:
         # Rows of another type are converted for good only if single vectors would convert them again and again.
-        return self._times(self._prepared if V.shape[1] < WIDE else self.rows, V / self.divisor[:, None])
+        return self._times(self._prepared_views if V.shape[1] < WIDE else self._views, V / self.divisor[:, None])
 
     def coarse_matmul(self, V: Array) -> Array:
         """S V in the float type of sparse rows, which then need no copy in another."""
         scaled = V / self.divisor[:, None]
-        return self._times(self.rows, scaled.astype(self.rows.dtype) if is_sparse(self.rows) else scaled)
+        return self._times(self._views, scaled.astype(self.rows.dtype) if is_sparse(self.rows) else scaled)
 
-    def _times(self, rows: Rows, scaled: Array) -> Array:
-        kind = storage(rows)
-
-        def product(part: slice) -> Array:
+    def _times(self, views: list[Rows], scaled: Array) -> Array:
+        def product(rows: Rows, part: slice) -> Array:
             weights = None if self.weights is None else self.weights[part]
-            return kind.product(kind.view(rows, part), self.mean, scaled, weights)
+            return storage(rows).product(rows, self.mean, scaled, weights)
 
-        run: Any = map if len(self._slices) == 1 else self._pool.map
-        return np.sum(list(run(product, self._slices)), axis=0) / self.divisor[:, None]
+        run: Any = map if len(views) == 1 else self._pool.map
+        return np.sum(list(run(product, views, self._slices)), axis=0) / self.divisor[:, None]
 
     def dense(self) -> Any:
         found = DenseScatter(storage(self.rows).scatter(self.rows, self.mean, self.weights))

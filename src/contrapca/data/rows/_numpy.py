@@ -163,6 +163,8 @@ def centred_product(rows: Array, mean: Array, P: Array) -> Array:
 
 
 def squared_lengths(rows: Array, mean: Array, P: Array, W: Array) -> tuple[Array, Array]:
-    Z = centred_product(rows, mean, P)
-    residuals = rows - mean - Z @ W.T
+    Z = centred_product(rows, mean, P) if P.size else np.zeros((len(rows), 0))
+    residuals = rows - mean
+    if P.size:
+        residuals -= Z @ W.T
     return np.einsum("ij,ij->i", residuals, residuals), np.einsum("ij,ij->i", Z, Z)
