@@ -223,26 +223,34 @@ def exchanged(units: UnitSquares, log_ratios: Array, rng: np.random.Generator) -
     some = np.concatenate([rng.permutation(np.flatnonzero(kinds == kind))[:MOST_UNITS] for kind in (1, 2, 3)])
     kinds, (x, y), (w_x, w_y) = kinds[some], units.squares[:, some], units.weights[:, some]
     x = x / np.exp(log_ratios)
-    paired, alone = np.flatnonzero(kinds == 3), np.flatnonzero((kinds == 1) | (kinds == 2))
-    n_cases = int(np.count_nonzero(kinds == 1))
-    values, rows = (x + y)[alone], (w_x + w_y)[alone]
-    found = []
-    for _ in range(PERMUTED):
-        own = rng.permutation(alone.size) < n_cases
-        swap = rng.random(paired.size) < 0.5
-        squares = np.zeros((2, alone.size + paired.size, x.shape[1]))
-        weights = np.zeros(squares.shape[:2])
-        squares[0, : alone.size], squares[1, : alone.size] = own[:, None] * values, ~own[:, None] * values
-        weights[0, : alone.size], weights[1, : alone.size] = own * rows, ~own * rows
-        squares[0, alone.size :] = np.where(swap[:, None], y[paired], x[paired])
-        squares[1, alone.size :] = np.where(swap[:, None], x[paired], y[paired])
-        weights[0, alone.size :] = np.where(swap, w_y[paired], w_x[paired])
-        weights[1, alone.size :] = np.where(swap, w_x[paired], w_y[paired])
-        again = UnitSquares(squares, weights)
-        ratios, added = again.log_ratios(np.ones(1))
-        variance, _ = spread_of_units(added, again)
-        found.append(ratios / np.sqrt(np.maximum(variance, TINY)))
-    return np.array(found)
+    paired, alone = kinds == 3, (kinds == 1) | (kinds == 2)
+    n, n_cases, n_pairs = int(np.sum(alone)), int(np.sum(kinds == 1)), int(np.sum(paired))
+    draws = [(rng.permutation(n) < n_cases, rng.random(n_pairs) < 0.5) for _ in range(PERMUTED)]
+    own, swap = (np.array(drawn) for drawn in zip(*draws, strict=True))  # (PERMUTED, units) each
+
+    def placed(u: Array, v: Array) -> list[Array]:
+        """Of every exchange what units have in either group, shape (PERMUTED, units), from what they had."""
+        here, there = u[paired], v[paired]
+        either = (u + v)[alone]
+        return [
+            np.hstack([own * either, np.where(swap, there, here)]),
+            np.hstack([~own * either, np.where(swap, here, there)]),
+        ]
+
+    rows = placed(w_x, w_y)
+    left = [np.maximum(1 - own_rows / own_rows.sum(axis=1, keepdims=True), TINY) for own_rows in rows]
+    counts = np.hstack([np.where(own, n_cases, n - n_cases), np.full(swap.shape, n_pairs)])
+    found = np.empty((PERMUTED, x.shape[1]))
+    for j, (u, v) in enumerate(zip(x.T, y.T, strict=True)):
+        ratio, added = np.zeros(PERMUTED), np.zeros(counts.shape)
+        for sign, squares, w, rest in zip((1, -1), placed(u, v), rows, left, strict=True):
+            total = squares.sum(axis=1, keepdims=True)
+            mean = total / w.sum(axis=1, keepdims=True)
+            added += sign * (squares - w * mean) / (total * rest)
+            ratio += sign * np.log(mean[:, 0])
+        variance = np.sum((counts - 1) / counts * added**2, axis=1)
+        found[:, j] = ratio / np.sqrt(np.maximum(variance, TINY))
+    return found
 
 
 def ratio_intervals(units: UnitSquares, mix: Array, rng: np.random.Generator) -> tuple[Array, Array, Array, Array]:
