@@ -13,8 +13,9 @@ from .._files import check_values
 from .._util.arrays import Array, Rows, is_sparse, on_device
 from .._util.text import is_missing, listed, plural
 from ..exceptions import GroupError
-from ._groups import Groups, Tables, is_moments
-from ._tables import aligned, column_means, column_names
+from ._groups import Groups
+from ._names import aligned, column_names
+from ._tables import Tables, column_means, is_moments
 
 CATEGORIES = ("categor", "enum")  # how the types of such columns begin
 Values = npt.NDArray[Any]  # one column: numbers, or text as objects

@@ -13,9 +13,10 @@ from .._util.arrays import Array, Rows, is_sparse, spread_out
 from .._util.checks import generator
 from .._util.text import plural
 from ..exceptions import GroupError
-from ._blocks import Indices
+from ._names import like_table
+from ._samples import Indices
 from ._study import Study, refuse, study_of, with_rows
-from ._tables import like_table, refuse_devices
+from ._tables import refuse_devices
 
 DEPTHS = ("warn", "match", "ignore")
 

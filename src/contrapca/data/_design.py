@@ -16,10 +16,9 @@ import numpy.typing as npt
 from .._util.arrays import Array
 from .._util.text import as_list, is_missing, listed, plural
 from ..exceptions import GroupError
-from ._groups import Groups
-from ._labels import group_rows
+from ._groups import Groups, group_rows
+from ._samples import Indices
 
-Indices = npt.NDArray[np.intp]
 LEAST_ROWS = 3  # of a condition or a cell: fewer have no variance to speak of
 OWN_MEAN = 10  # rows of a dose that are about its own mean, five in each half of the rows; fewer are about a curve
 ROWS_A_TERM = 10  # of a curve through doses of few rows

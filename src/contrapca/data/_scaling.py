@@ -13,8 +13,9 @@ from .._files import check_values
 from .._util.arrays import Array, Rows, cast, is_sparse, stacked
 from .._util.checks import check_option
 from .._util.text import default_names
-from ._groups import Groups, feature_label
-from ._tables import check_names, check_table, column_means
+from ._groups import Groups
+from ._names import check_names, feature_label
+from ._tables import check_table, column_means
 from .rows import DaskRows, blocks, storage
 
 T = TypeVar("T")

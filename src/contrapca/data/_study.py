@@ -15,32 +15,26 @@ from .._util.arrays import is_sparse
 from .._util.tables import shown_as_html
 from .._util.text import as_list, is_missing, joined, listed, plural
 from ..exceptions import GroupError
-from ._arguments import (
+from ._anndata import matrix_of
+from ._covariates import Encoded, checked_covariates, encoded_covariates, without_covariates
+from ._design import Asked, Design, check_doses_in_blocks, conditions, some_of
+from ._groups import Groups, named_backgrounds
+from ._names import check_same_columns, checked_features, column_names, index_names
+from ._samples import (
+    Indices,
     check_column,
     check_known,
-    checked_features,
-    matrix_of,
+    checked_blocks,
+    checked_labels,
     n_rows_of,
     names_in,
     read_known,
     select,
     stacked,
+    table_units,
     take,
 )
-from ._blocks import Indices, checked_blocks, table_units
-from ._covariates import Encoded, checked_covariates, encoded_covariates, without_covariates
-from ._design import Asked, Design, check_doses_in_blocks, conditions, some_of
-from ._groups import Groups, Tables, is_moments
-from ._labels import checked_labels, named_backgrounds
-from ._tables import (
-    check_same_columns,
-    checked_tables,
-    column_names,
-    index_names,
-    moments_tables,
-    refuse_missing,
-    stacked_tables,
-)
+from ._tables import Tables, checked_tables, is_moments, moments_tables, refuse_missing, stacked_tables
 
 
 @dataclass(frozen=True, eq=False, init=False, repr=False)

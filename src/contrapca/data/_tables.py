@@ -1,9 +1,9 @@
-"""The one door for tables: what users pass becomes checked rows of groups, with the names of features and samples."""
+"""The one door for tables: what users pass becomes `Tables`, the checked rows of all groups."""
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, replace
 from operator import itemgetter
 from typing import Any
 
@@ -18,23 +18,108 @@ from .._util.arrays import (
     chosen,
     filled_mask,
     float_type,
+    host,
     is_sparse,
-    library_of,
     namespace,
     on_device,
     place_of,
 )
-from .._util.text import default_names, is_missing, listed, plural
+from .._util.text import is_missing, listed, plural
 from ..exceptions import GroupError, NonFiniteError
-from ._groups import Groups, Tables, feature_label, is_moments
-from ._labels import check_labelled, check_present, label_groups
-from ._weights import check_total, check_weights, counted_rows
+from ._groups import Groups, check_labelled, check_present, label_groups
+from ._names import check_same_columns, column_names, distinct, feature_label
 from .rows import DaskRows, as_rows, is_kept, storage
 
 COMPLEX = (
     "Complex data not supported: the table's type is {}. Pass real numbers, for example real and imaginary parts as "
     "separate columns."
 )
+
+
+@dataclass(frozen=True)
+class Tables:
+    """What fits read: the rows of all groups as arrays, with their means and weights.
+
+    A `Study` has them beside the tables as they were given. Adjusted, shortened or filled rows, and moments in place of
+    rows, are other `Tables` of the same groups.
+
+    Attributes
+    ----------
+    rows : Groups of tables of shape (n_k, D), or of Moments in their place
+    means : Groups of ndarray of shape (D,)
+        Column means; nan for columns with missing values.
+    names : tuple of str, or None
+        Feature names.
+    text_names : bool
+        Whether the table's own column names were strings, as scikit-learn requires.
+    weights : Groups of ndarray of shape (n_k,), or of None
+        How often each row counts, above 0; None in a group whose rows all count once.
+    kept : Groups of ndarray of bool, or of None
+        Which rows of the study these are, if rows of weight 0, or without any value, were left out.
+    shortened : Groups of ndarray of int, or None
+        Which of the rows are so long that they count less (F42); None if that was not asked.
+    """
+
+    rows: Groups[Rows]
+    means: Groups[Array]
+    names: tuple[str, ...] | None
+    text_names: bool
+    weights: Groups[Array | None]
+    kept: Groups[npt.NDArray[np.bool_] | None]
+    shortened: Groups[npt.NDArray[np.intp]] | None = None
+
+    @classmethod
+    def of_moments(cls, moments: Groups[Any], names: tuple[str, ...] | None, text_names: bool) -> Tables:
+        """Moments in place of rows."""
+        none: Groups[Any] = moments.map(lambda _: None)
+        return cls(moments, moments.map(lambda group: group.mean), names, text_names, none, none)
+
+    @property
+    def totals(self) -> Groups[float]:
+        """The number of rows of each group, or the sum of their weights."""
+        return self.rows.map(lambda rows, w: float(rows.shape[0] if w is None else w.sum()), self.weights)
+
+    @property
+    def incomplete(self) -> bool:
+        """Whether values are missing: `column_means` has found some, and their means are nan."""
+        return not all(np.isfinite(mean).all() for mean in self.means)
+
+    @property
+    def are_moments(self) -> bool:
+        """Whether moments take the place of rows."""
+        return is_moments(self.rows.foreground)
+
+    @property
+    def n_features(self) -> int:
+        """D."""
+        return self.means.foreground.size
+
+    def feature(self, index: int) -> str:
+        """A feature's name in quotes, or its column number."""
+        return feature_label(self.names, index)
+
+    def foreground_alone(self) -> Tables:
+        """The foreground as the only group."""
+        return self._regrouped(lambda groups: Groups.of(groups.foreground))
+
+    def exchanged(self) -> Tables:
+        """The background as the foreground, and the foreground as the background."""
+        return self._regrouped(lambda groups: groups.like(list(groups)[::-1]))
+
+    def _regrouped(self, change: Callable[[Groups[Any]], Groups[Any]]) -> Tables:
+        rows, means, weights, kept = map(change, (self.rows, self.means, self.weights, self.kept))
+        long = None if self.shortened is None else change(self.shortened)
+        return replace(self, rows=rows, means=means, weights=weights, kept=kept, shortened=long)
+
+    def with_one_background(self, name: str) -> Tables:
+        """These tables; raise if there are several backgrounds."""
+        backgrounds = self.rows.names[1:]
+        if len(backgrounds) > 1:
+            raise GroupError(
+                f"{name} compares two groups, but there are {len(backgrounds)} backgrounds ({listed(backgrounds)}): "
+                "pass one of them, or stack those that were measured alike into one table."
+            )
+        return self
 
 
 def check_table(table: Any, name: str, group: str = "foreground", *, least: int = 2) -> Rows:
@@ -337,117 +422,56 @@ def unconvertible_columns(table: Any) -> str:
     return listed(bad)
 
 
-def column_names(table: Any) -> list[Any] | None:
-    """Column names of a data frame, of any type; None for other tables."""
-    columns = getattr(table, "column_names", getattr(table, "columns", None))  # pyarrow's `columns` are the values
-    return None if columns is None else list(columns)
+def is_moments(table: Any) -> bool:
+    """Whether a table is given as moments, a class of a higher floor; tensors of torch have a method `scatter`."""
+    return hasattr(table, "scatter") and hasattr(table, "weight")
 
 
-def distinct(table: Any, what: str = "X") -> Any:
-    """The table itself; raise if several of its columns have the same name, for features are told apart by name."""
-    names = column_names(table)
-    if names is not None and len(set(names)) < len(names):
-        repeated = [name for name, count in Counter(names).items() if count > 1]
-        raise ValueError(
-            f"Several columns of {what} have the same name: {listed(repeated)}. Rename them, or keep the first of each "
-            "(with pandas: X.loc[:, ~X.columns.duplicated()])."
-        )
-    return table
-
-
-def text_names(table: Any) -> tuple[str, ...] | None:
-    """Column names of a data frame if all are strings; None for others, and for other tables."""
-    columns = column_names(table)
-    return tuple(columns) if columns and all(isinstance(column, str) for column in columns) else None
-
-
-def check_names(table: Any, names: list[str]) -> None:
-    """Raise if the columns of a data frame are not the fitted features in the same order."""
-    columns = column_names(table)
-    if columns is not None:
-        check_features(list(map(str, columns)), names)
-
-
-def check_features(found: list[str], names: list[str]) -> None:
-    """Raise if these are not the fitted features in the same order."""
-    if found != names and (len(found) != len(names) or names != default_names(len(names))):
-        raise ValueError(
-            f"The columns are not the {len(names)} fitted features in the same order ("
-            f"{', '.join(map(repr, names[:3]))}, ...): select them by name."
-        )
-
-
-def check_same_columns(n_left: int, n_right: int, left: list[Any] | None, right: list[Any] | None, group: str) -> None:
-    """Raise unless foreground and background have the same columns: how their names differ, and what to do about it."""
-    if left is not None and right is not None and left != right:
-        known_left, known_right = set(left), set(right)
-        only = {
-            "foreground": [name for name in left if name not in known_right],
-            group: [name for name in right if name not in known_left],
-        }
-        if alone := [
-            f"{len(names)} only in the {which} (the first: {', '.join(map(repr, names[:3]))})"
-            for which, names in only.items()
-            if names
-        ]:
-            raise GroupError(
-                f"The feature names of foreground and {group} differ: {' and '.join(alone)}. Keep the common columns, "
-                "for example common = X.columns.intersection(background.columns)."
-            )
-        first = next(j for j, (a, b) in enumerate(zip(left, right, strict=True)) if a != b)
-        raise GroupError(
-            f"The feature names of foreground and {group} are the same but in a different order, starting at column "
-            f"{first}: {left[first]!r} and {right[first]!r}. Use background[X.columns]."
-        )
-    if n_left != n_right:
-        raise GroupError(
-            f"The foreground has {n_left} features and the {group} {n_right}: both need "
-            "the same columns. (Rows are samples; transpose tables that have samples as columns.)"
-        )
-
-
-def index_names(table: Any) -> list[str] | None:
-    """The row names of a pandas table; None for other tables, and if rows are only numbered."""
-    index = getattr(table, "index", None)
-    if index is None or callable(index) or type(index).__name__ == "RangeIndex":
+def check_weights(weights: Any, n_rows: int, name: str, *, any_counts: bool = True) -> Array | None:
+    """One finite weight per row, 0 or more, shape (n,); None if none are given. If `any_counts`, one is above 0."""
+    if weights is None:
         return None
-    return list(map(str, index))
+    try:
+        found = np.asarray(host(weights), dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"{name} must contain numbers: {error}.") from error
+    if found.shape != (n_rows,):
+        raise ValueError(f"{name} has shape {found.shape} for {n_rows} rows: pass one weight per row.")
+    bad = np.flatnonzero(~(np.isfinite(found) & (found >= 0)))
+    if bad.size:
+        raise ValueError(
+            f"{name} must contain finite numbers, 0 or more: row {bad[0]}, counting from 0, has {found[bad[0]]:g}."
+        )
+    with np.errstate(over="ignore"):
+        total = float(found.sum())
+    if total == 0 and any_counts:
+        raise ValueError(f"All weights in {name} are zero, so no row counts.")
+    if total == np.inf:
+        raise ValueError(f"{name} sums to {total:g}: use smaller weights.")
+    return found
 
 
-def aligned(values: Any, table: Any, what: str) -> Any:
-    """What stands beside a table (a Series or frame of pandas), in the order of the table's rows.
-
-    Where both have row names, these decide. A default index (0, 1, ...) has no names, unless the other one has numbers
-    too: then it is unclear which row is meant.
-    """
-    own, wanted = getattr(values, "index", None), getattr(table, "index", None)
-    if own is None or callable(own) or wanted is None or callable(wanted) or len(own) != len(wanted):
-        return values
-    if own.equals(wanted):
-        return values
-    numbered = [type(index).__name__ == "RangeIndex" for index in (own, wanted)]
-    numbers = [index.dtype.kind in "iu" for index in (own, wanted)]
-    if any(numbered) and not all(numbers):
-        return values
-    if not any(numbered) and own.is_unique and wanted.is_unique and set(own) == set(wanted):
-        return values.loc[wanted]
-    first, found, instead = next(
-        (i, a, b) for i, (a, b) in enumerate(zip(own.tolist(), wanted.tolist(), strict=True)) if a != b
-    )
-    raise GroupError(
-        f"{what} has other row names than its table, or in another order: row {first}, counting from 0, is "
-        f"{found!r} instead of {instead!r}. Select and reorder its rows with .loc[X.index], or, if they are "
-        "in the right order, pass .to_numpy()."
-    )
+def counted_rows(
+    rows: Rows, weights: Any, group: str, name: str
+) -> tuple[Rows, Array | None, npt.NDArray[np.bool_] | None]:
+    """The rows that count, how often, and which they are, if rows of weight 0 were left out."""
+    kept = None
+    found = check_weights(weights, rows.shape[0], name)
+    if found is None or np.all(found == 1):
+        return rows, None, None
+    if np.any(found == 0):
+        kept = found > 0
+        rows, found = chosen(rows, kept), found[kept]
+        if found.size < 2:
+            raise GroupError(f"{name} leaves one row of the {group}: each group needs at least 2.")
+    check_total(found.sum(), name)
+    return rows, None if np.all(found == 1) else found, kept
 
 
-def like_table(values: npt.NDArray[Any], table: Any) -> Any:
-    """`values` as a data frame with the names (and index) of `table` if that is one; otherwise unchanged."""
-    names = column_names(table)
-    if names is None:
-        return values
-    if library_of(type(table)) == "pyarrow":
-        return type(table).from_arrays(list(values.T), names=names)
-    if hasattr(table, "index"):  # pandas
-        return type(table)(values, index=table.index, columns=names)
-    return type(table)(values, schema=names)  # polars
+def check_total(total: float, name: str) -> None:
+    """Raise if all weights of a group together are less than 2 rows."""
+    if total < 2:
+        raise GroupError(
+            f"{name} sums to {total:g}: weights count rows, and each group needs at least 2. Multiply them, so that "
+            "their sum is the number of rows."
+        )

@@ -11,7 +11,7 @@ import numpy as np
 
 from ..._util.arrays import Array
 from ..._util.text import as_command, listed, plural
-from .._replicates import PEOPLE, names_source
+from .._names import PEOPLE, names_source
 from ._finding import Finding, Given, every_few
 
 # Names of columns that say which row it is, whatever numbers they hold ...

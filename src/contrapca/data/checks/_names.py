@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Sequence
 import numpy as np
 
 from ..._util.text import as_command, is_missing, listed, plural, spelling
-from .._replicates import looks_like_replicates, replicate_example
+from .._names import looks_like_replicates, replicate_example
 from ._finding import Finding, Given
 
 SUMMARIES = re.compile(r"(?:grand )?(?:mean|average|avg|total|sum|median|sd|std|stdev|se|sem|min|max|count)s?", re.I)

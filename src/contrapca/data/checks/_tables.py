@@ -11,8 +11,8 @@ import numpy as np
 from ..._util.arrays import Array, Rows
 from ..._util.text import default_names, listed, plural
 from ...exceptions import TableWarning, warn
-from .._groups import Groups, feature_label
-from .._replicates import PEOPLE
+from .._groups import Groups
+from .._names import PEOPLE, feature_label
 from .._study import refuse_moments, study_of
 from ._columns import codes_or_far_cells, constant_columns, duplicate_columns, far_cells, identifiers, information
 from ._finding import Finding, Findings, Given, every_few
