@@ -105,6 +105,12 @@ def _distinct_names(labels: Sequence[Any]) -> list[str]:
     return names
 
 
+def groups_of(X: Any, background: Any) -> Groups[Any]:
+    """The tables of the foreground and of each background, as they were given."""
+    others = named_backgrounds(background)
+    return Groups.from_items([X, *others.values()], ("foreground", *others))
+
+
 def by_background(given: Any, backgrounds: Iterable[str], argument: str, *, all_of_them: bool = True) -> list[Any]:
     """What was given for each background: one thing, or a dict with one for each, or only for some; else None."""
     names = list(backgrounds)
