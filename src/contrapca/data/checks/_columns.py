@@ -99,12 +99,6 @@ def _tells_rows_apart(name: str, columns: list[Array], *, rare: bool) -> bool:
     return rare and size >= MIN_DISTINCT and np.unique(np.concatenate(columns)).size == size
 
 
-def codes_or_far_cells(given: Given) -> Iterator[Finding]:
-    """Codes for missing values; where there are none, for they are far from all others, too, single far values."""
-    codes = list(missing_codes(given))
-    yield from codes or far_cells(given)
-
-
 def missing_codes(given: Given) -> Iterator[Finding]:
     """Numbers such as 999, -999 and -1 that stand for a missing value: far from, or below, all other values."""
     names, tables = given.features, given.two

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable, Iterator, Sequence
+from functools import reduce
 from itertools import pairwise
 from operator import add
 from typing import Any, TypeVar
@@ -12,18 +13,18 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
-from ..._util.arrays import Array, Rows, in_memory, is_sparse
+from ..._util.arrays import Array, Rows, in_memory, is_sparse, outer
 from ..._util.optional import require
 from ..._util.threads import single_thread
 from ...exceptions import GroupError
 from . import _numpy, _scipy
-from ._merge import Part, merged
 
 # Up to this many features one pass makes column sums and scatter matrix together; beyond, that would be too large.
 ONE_PASS_FEATURES = 8000
 READ_BYTES = 64 * 2**20  # of rows of a file at a time, in float64
 MERGED_AT_ONCE = 4  # results of blocks that one task merges: few matrices are then on a worker at a time
 R = TypeVar("R")
+Part = tuple[float, Array, Any]  # sum of the weights, mean (D,) and centred scatter (D, D) of some rows
 
 
 class DaskRows:
@@ -200,25 +201,18 @@ def _explained(rows: DaskRows) -> Iterator[None]:
         ) from error
 
 
-def _merge_all(merge: Callable[[R, R], R], values: list[R]) -> R:
-    first, *others = values
-    for other in others:
-        first = merge(first, other)
-    return first
-
-
 def _tree(tasks: list[Any], merge: Callable[[R, R], R], rows: DaskRows) -> R:
     """The results of all tasks, merged a few at a time: no worker ever holds many of them."""
     delayed = require("dask", extra="dask").delayed
     while len(tasks) > 1:
         groups = [tasks[k : k + MERGED_AT_ONCE] for k in range(0, len(tasks), MERGED_AT_ONCE)]
-        tasks = [delayed(_merge_all, pure=False)(merge, group) for group in groups]
+        tasks = [delayed(reduce, pure=False)(merge, group) for group in groups]
     with _explained(rows), single_thread():  # dask's threads are enough
         found: R = tasks[0].compute()
     return found
 
 
-# ---------------------------------------------------------------------- of one block
+# ---------------------------------------------------------------------- of one block, and of two
 
 
 def stacked(blocks: list[Rows]) -> Rows:
@@ -241,11 +235,24 @@ def block_moments(block: Rows, weights: Array | None = None) -> Part:
     return weight, mean, kind.scatter(block, mean, weights)
 
 
+@np.errstate(over="ignore", invalid="ignore")  # what is too large to be squared is found in the trace
+def merged(left: Part, right: Part) -> Part:
+    """Weight, mean and scatter of the rows of both parts together: Chan's rule (F8).
+
+    A part of negative weight and scatter is taken away.
+    """
+    if min(abs(left[0]), abs(right[0])) == 0:  # a part in which no row counts has no mean
+        return left if left[0] else right
+    weight, shift = left[0] + right[0], right[1] - left[1]
+    # By its root, the added matrix is exactly symmetric; weights that are multiplied with each other could overflow.
+    between = left[0] * (right[0] / weight)
+    row = np.sqrt(abs(between)) * shift
+    scatter = left[2] + right[2]
+    scatter += outer(row, scatter) if between > 0 else -outer(row, scatter)
+    return weight, left[1] + shift * (right[0] / weight), scatter
+
+
 # ---------------------------------------------------------------------- `Storage`
-
-
-def bytes_per_row(rows: DaskRows) -> float:
-    return 8.0 * rows.shape[1]
 
 
 def prepared(rows: DaskRows) -> DaskRows:

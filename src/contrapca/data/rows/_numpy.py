@@ -20,10 +20,6 @@ T = TypeVar("T")
 R = TypeVar("R")
 
 
-def bytes_per_row(rows: Array) -> float:
-    return 8.0 * rows.shape[1]
-
-
 def prepared(rows: Array) -> Array:
     return rows
 
