@@ -196,16 +196,9 @@ def _warn_of_spelling(cases: list[Any], controls: list[Any], where: str) -> None
 
 
 def group_rows(values: npt.NDArray[Any], background: Any, foreground: Any, where: str) -> Groups[Codes]:
-    """The rows of each group, from a column that tells them apart.
+    """The rows of each group, from a column (N,) that tells them apart; `where` it is, for messages.
 
-    Parameters
-    ----------
-    values : ndarray of shape (N,)
-    background : value, list of values, or a dict of them
-        The values of a list are one group; a dict has several backgrounds by name.
-    foreground : value, list of values, or None for all others
-    where : str
-        What the column is called, for messages.
+    A list of values is one group; a dict of them has several backgrounds by name. The foreground may be all others.
     """
     own = values.tolist()
     missing = np.array([is_missing(value) for value in own], dtype=bool)

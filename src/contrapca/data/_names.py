@@ -191,14 +191,6 @@ def looks_like_replicates(names: Sequence[str]) -> list[str] | None:
 
     Names such as 309_1, 309_2, 311_1 suggest blocks: several rows share a beginning, followed by a separator and a
     short number or letter. Names with only one or two beginnings do not (case_1, case_2, ..., control_1, ...).
-
-    Parameters
-    ----------
-    names : sequence of str
-
-    Returns
-    -------
-    list of str, or None
     """
     matches = [REPLICATE.fullmatch(name) for name in names]
     if all(map(NUMBER.fullmatch, names)) and not _count_up(matches):

@@ -155,14 +155,7 @@ def checked_labels(
 ) -> Groups[npt.NDArray[Any] | None]:
     """One label for each row of a group, and none is missing; None for groups without labels.
 
-    Parameters
-    ----------
-    given : Groups of array-like of shape (n_k,), or of None
-    counts : Groups of int
-        Rows of each group.
-    what : str
-        What they are, for messages.
-    allow_missing : bool, default False
+    `counts` are the rows of each group; `what` the labels are, for messages.
     """
     found: list[npt.NDArray[Any] | None] = []
     for group, labels, n_rows in zip(given.names, given, counts, strict=True):
@@ -237,23 +230,8 @@ def table_units(
 ) -> Groups[Indices]:
     """The independent unit of each row: its block, or the row itself if there are none.
 
-    Parameters
-    ----------
-    tables : Tables
-        Rows of them that were left out have no unit.
-    blocks : Groups of array-like of shape (n_k,), or None
-        Checked labels. A label in both groups is one block with rows in both.
-    paired : bool
-        Whether blocks are pairs, for the error message.
-    least : int
-        Minimum number of units in each group.
-    what : str
-        What needs them, for the error message.
-
-    Returns
-    -------
-    Groups of ndarray of shape (n_k,)
-        Numbers starting at 0, the same for the same block in both groups.
+    Units are numbered from 0, with the same number for the same block in both groups; rows that were left out of the
+    tables have none. `what` needs `least` units in each group, for the message, as has `paired`.
     """
     if blocks is None:
         counts = tables.rows.map(lambda rows: int(rows.shape[0]))

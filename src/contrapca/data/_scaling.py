@@ -117,18 +117,10 @@ class Scaling:
 def check_same_tables(
     means: Groups[Array], fitted: Groups[Scaling], *, weights: Groups[float] | None = None, estimated: bool = False
 ) -> None:
-    """Raise if tables are not those of a fit, judging by numbers of rows and column means.
+    """Raise if tables are not those of a fit, judging by numbers of rows and column means, nan where unknown.
 
-    Parameters
-    ----------
-    means : Groups of ndarray of shape (D,)
-        Column means of the tables; nan where unknown.
-    fitted : Groups of Scaling
-        Of the fit. A background that the fit did not have is not compared.
-    weights : Groups of float, optional
-        Numbers of rows of the tables.
-    estimated : bool
-        Whether the fit has means that are expected given the model, which differ from those of the observed values.
+    A background that the fit did not have is not compared. The means of a fit may be `estimated`, expected given the
+    model, and then differ from those of the observed values.
     """
     names = ("X", *fitted.names[1:])
     for mean, known, name in zip(means, fitted, names, strict=False):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
-from operator import itemgetter
 from typing import Any
 
 import numpy as np
@@ -122,6 +121,14 @@ class Tables:
         return self
 
 
+def is_moments(table: Any) -> bool:
+    """Whether a table is given as moments, a class of a higher floor; tensors of torch have a method `scatter`."""
+    return hasattr(table, "scatter") and hasattr(table, "weight")
+
+
+# ---------------------------------------------------------------------- one table
+
+
 def check_table(table: Any, name: str, group: str = "foreground", *, least: int = 2) -> Rows:
     """A 2-D float32 or float64 array (a view where possible), a CSR matrix, or rows that are read in blocks.
 
@@ -131,7 +138,12 @@ def check_table(table: Any, name: str, group: str = "foreground", *, least: int 
         return check_device_table(table, f"{name} ({group})", least_rows=least)
     table = distinct(as_rows(table), f"the {group}")
     if isinstance(table, DaskRows):
-        return _check_size(table, name, group, least)
+        if table.shape[0] < least or table.shape[1] < 1:
+            raise ValueError(
+                f"Found array with {table.shape[0]} sample(s) and {table.shape[1]} feature(s) for {name} ({group}), "
+                f"while at least {least} samples and 1 feature are required."
+            )
+        return table
     if getattr(getattr(table, "dtype", None), "kind", "") == "c":
         raise ValueError(COMPLEX.format(table.dtype))
     refuse_others(table, name, f"the {group}")
@@ -148,31 +160,46 @@ def check_table(table: Any, name: str, group: str = "foreground", *, least: int 
             estimator=f"{name} ({group})",
         )
     except (TypeError, ValueError) as error:
-        if getattr(table, "ndim", 2) == 1:
-            raise type(error)(
-                f"The {group} of {name} is one column of {len(table)} values; a table of samples x features is needed "
-                "(Expected 2D array, got 1D array). Labels of the rows of one table are y, with background_label."
-            ) from error
-        if isinstance(table, Mapping) or hasattr(table, "fit"):
-            what = "dict" if isinstance(table, Mapping) else f"model, a {type(table).__name__}"
-            raise TypeError(
-                f"The {group} of {name} is a {what}; a table of samples x features is needed: an array, a data frame "
-                "(pandas.DataFrame(X) makes one of a dict of columns) or a sparse matrix."
-            ) from error
-        if isinstance(table, list | tuple) and getattr(table[0], "ndim", 0) == 2:
-            raise GroupError(
-                f"The {group} of {name} is a {type(table).__name__} of {len(table)} tables: stack them to one table "
-                "(numpy.vstack, pandas.concat), or name several backgrounds in a dict, "
-                "background={'first': ..., 'second': ...}."
-            ) from error
-        columns = unconvertible_columns(table)
-        if not columns:
+        if (explained := _explained(error, table, f"The {group} of {name}", group)) is None:
             raise
-        raise type(error)(
-            f"{error}. Columns of the {group} that are not numbers: {columns}. Drop or encode them; only numeric "
-            "columns can be used (with pandas: X.select_dtypes('number'))."
-        ) from error
+        raise explained from error
     return canonical(rows)
+
+
+def _explained(error: TypeError | ValueError, table: Any, what: str, group: str) -> Exception | None:
+    """What to do about something that scikit-learn takes for no table; None if it says that itself."""
+    if getattr(table, "ndim", 2) == 1:
+        return type(error)(
+            f"{what} is one column of {len(table)} values; a table of samples x features is needed (Expected 2D array, "
+            "got 1D array). Labels of the rows of one table are y, with background_label."
+        )
+    if isinstance(table, Mapping) or hasattr(table, "fit"):
+        kind = "dict" if isinstance(table, Mapping) else f"model, a {type(table).__name__}"
+        return TypeError(
+            f"{what} is a {kind}; a table of samples x features is needed: an array, a data frame (pandas.DataFrame(X) "
+            "makes one of a dict of columns) or a sparse matrix."
+        )
+    if isinstance(table, list | tuple) and getattr(table[0], "ndim", 0) == 2:
+        return GroupError(
+            f"{what} is a {type(table).__name__} of {len(table)} tables: stack them to one table (numpy.vstack, "
+            "pandas.concat), or name several backgrounds in a dict, background={'first': ..., 'second': ...}."
+        )
+    bad: list[str] = []  # columns that do not convert to numbers
+    if getattr(table, "ndim", 2) == 2 and hasattr(table, "shape") and not is_sparse(table):
+        names, values = column_names(table), np.asarray(table)
+        for j, column in enumerate(values.T if values.ndim == 2 else []):
+            if column.dtype == object:
+                column = np.array([np.nan if is_missing(value) else value for value in column], dtype=object)
+            try:
+                column.astype(np.float64)
+            except (TypeError, ValueError):
+                bad.append(str(names[j] if names else j))
+    if not bad:
+        return None
+    return type(error)(
+        f"{error}. Columns of the {group} that are not numbers: {listed(bad)}. Drop or encode them; only numeric "
+        "columns can be used (with pandas: X.select_dtypes('number'))."
+    )
 
 
 def refuse_labels(table: Any, name: str, group: str) -> None:
@@ -237,15 +264,6 @@ def check_device_table(table: Any, name: str, least_rows: int = 2) -> Rows:
     return table
 
 
-def _check_size(rows: DaskRows, name: str, group: str, least: int) -> DaskRows:
-    if rows.shape[0] < least or rows.shape[1] < 1:
-        raise ValueError(
-            f"Found array with {rows.shape[0]} sample(s) and {rows.shape[1]} feature(s) for {name} ({group}), while at "
-            f"least {least} samples and 1 feature are required."
-        )
-    return rows
-
-
 def without_mask(table: Any) -> Any:
     """The table with NaN for masked values (NumPy) and missing objects (None, pandas.NA)."""
     if isinstance(table, np.ma.MaskedArray):
@@ -253,6 +271,9 @@ def without_mask(table: Any) -> Any:
     if isinstance(table, np.ndarray) and table.dtype == object:
         return np.where(np.vectorize(is_missing, otypes=[bool])(table), np.nan, table)
     return table
+
+
+# ---------------------------------------------------------------------- the tables of all groups
 
 
 def stacked_tables(X: Any, y: Any, background_label: Any, sample_weight: Any, *, name: str) -> Tables:
@@ -278,16 +299,8 @@ def checked_tables(
 ) -> Tables:
     """The tables of all groups, of the same features and in the same place, without rows of weight 0.
 
-    Parameters
-    ----------
-    given : Groups of tables, as users pass them
-    weights : Groups of array-like of shape (n_k,), or of None
-    name : str
-        What needs them, for error messages.
-    features : list of str, optional
-        Names of the columns of tables that have none.
-    weights_are : str
-        The argument that weights were given as.
+    `name` is what needs them, and `weights_are` what weights were given as; tables without column names have the names
+    `features`, if any.
     """
     for group, table in zip(given.names, given, strict=True):
         refuse_labels(table, name, group)
@@ -326,21 +339,22 @@ def moments_tables(moments: Groups[Any], known: Mapping[str, Groups[Any]]) -> Ta
 
 def _counted_tables(rows: Groups[Rows], weights: Groups[Any], names: list[Any] | None, weights_are: str) -> Tables:
     """Checked rows that count, and their means."""
-    kept: Groups[Any] = rows.like([None] * len(rows.names))
-    if any(own is not None for own in weights):
-        one = weights_are == "sample_weight"  # which only the foreground has
-        called = rows.like(weights_are if one else f"{weights_are} of the {group}" for group in rows.names)
-        counted = rows.map(counted_rows, weights, rows.like(rows.names), called)
-        rows, weights, kept = (counted.map(itemgetter(k)) for k in range(3))
     texts = None if names is None else tuple(map(str, names))
-    means = []
+    found: list[tuple[Any, ...]] = []
     for group, table, own in zip(rows.names, rows, weights, strict=True):
+        called = weights_are if weights_are == "sample_weight" else f"{weights_are} of the {group}"
+        left, often, kept = counted_rows(table, own, group, called)
         try:
-            means.append(column_means(table, own, allow_missing=True))
+            mean = column_means(left, often, allow_missing=True)
         except NonFiniteError as error:
             raise error.within(f"(In the {group}, {feature_label(texts, error.feature)}.)") from error
+        found.append((left, mean, often, kept))
+    of_rows, means, often, kept = (rows.like(own) for own in zip(*found, strict=True))
     text_names = names is None or all(isinstance(column, str) for column in names)
-    return Tables(rows, rows.like(means), texts, text_names, weights, kept)
+    return Tables(of_rows, means, texts, text_names, often, kept)
+
+
+# ---------------------------------------------------------------------- missing values, devices
 
 
 def column_means(rows: Rows, weights: Array | None = None, *, allow_missing: bool = False) -> Array:
@@ -398,7 +412,6 @@ def refuse_devices(tables: Tables, name: str) -> None:
 
 
 def refuse_device(rows: Rows, name: str) -> None:
-    """The same of one table."""
     if on_device(rows):
         raise TypeError(
             f"{name} computes with NumPy, but rows are {place_of(rows)}: pass them as NumPy arrays, for example "
@@ -406,25 +419,7 @@ def refuse_device(rows: Rows, name: str) -> None:
         )
 
 
-def unconvertible_columns(table: Any) -> str:
-    """The names (or numbers) of columns that do not convert to float; empty for numeric tables."""
-    if getattr(table, "ndim", 2) != 2 or not hasattr(table, "shape") or is_sparse(table):
-        return ""
-    names, values = column_names(table), np.asarray(table)
-    bad = []
-    for j, column in enumerate(values.T if values.ndim == 2 else []):
-        if column.dtype == object:
-            column = np.array([np.nan if is_missing(value) else value for value in column], dtype=object)
-        try:
-            column.astype(np.float64)
-        except (TypeError, ValueError):
-            bad.append(str(names[j] if names else j))
-    return listed(bad)
-
-
-def is_moments(table: Any) -> bool:
-    """Whether a table is given as moments, a class of a higher floor; tensors of torch have a method `scatter`."""
-    return hasattr(table, "scatter") and hasattr(table, "weight")
+# ---------------------------------------------------------------------- weights
 
 
 def check_weights(weights: Any, n_rows: int, name: str, *, any_counts: bool = True) -> Array | None:
