@@ -47,7 +47,16 @@ class GroupError(ValueError):
     """The groups are missing, ambiguous or incompatible."""
 
 
-class NonFiniteError(ValueError):
+class _OfFields(Exception):
+    """An error that is made of more than its sentence: `_arguments` make it anew in another process."""
+
+    _arguments: tuple[object, ...]
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return type(self), self._arguments
+
+
+class NonFiniteError(_OfFields, ValueError):
     """A table contains NaN or infinity.
 
     Attributes
@@ -57,18 +66,15 @@ class NonFiniteError(ValueError):
     """
 
     def __init__(self, message: str, feature: int):
-        self.feature = feature
+        self.feature, self._arguments = feature, (message, feature)
         super().__init__(message)
 
     def within(self, place: str) -> NonFiniteError:
         """The same error with the group and feature added."""
         return NonFiniteError(f"{self} {place}", self.feature)
 
-    def __reduce__(self) -> tuple[object, ...]:
-        return type(self), (str(self), self.feature)
 
-
-class RankError(ValueError):
+class RankError(_OfFields, ValueError):
     """A group does not vary in more than `size` directions.
 
     Attributes
@@ -83,6 +89,7 @@ class RankError(ValueError):
 
     def __init__(self, size: int, group: str = "foreground", parameter: str = "n_components"):
         self.size, self.group, self.parameter = size, group, parameter
+        self._arguments = (size, group, parameter)
         consequence = {
             "foreground": "so components cannot be distinguished from noise at any gamma",
             "background": "so no PPCA can be fitted to it",
@@ -93,11 +100,8 @@ class RankError(ValueError):
             "orders of magnitude larger than the others, use scale='pooled'."
         )
 
-    def __reduce__(self) -> tuple[object, ...]:
-        return type(self), (self.size, self.group, self.parameter)
 
-
-class InfeasibleGammaError(ValueError):
+class InfeasibleGammaError(_OfFields, ValueError):
     """`gamma` is at or above its exact limit for `size` dimensions, the value of `parameter`.
 
     Attributes
@@ -118,10 +122,7 @@ class InfeasibleGammaError(ValueError):
             f"with {parameter}={size}. Use a gamma in [0, {format_gamma(limit)}), gamma='auto', "
             f"or a smaller {parameter}{advice}"
         )
-        self._arguments: tuple[object, ...] = (gamma, limit, size, reason, advice, parameter)
-
-    def __reduce__(self) -> tuple[object, ...]:
-        return type(self), self._arguments
+        self._arguments = (gamma, limit, size, reason, advice, parameter)
 
 
 class SingularGroupError(InfeasibleGammaError):
@@ -219,16 +220,13 @@ class DatasetError(RuntimeError):
     """A data set could not be found, or a file is not the expected data set."""
 
 
-class MissingExtraError(ImportError):
+class MissingExtraError(_OfFields, ImportError):
     """An optional library is not installed."""
 
     def __init__(self, library: str, extra: str | None):
         what = library if extra is None else f'"contrapca[{extra}]"'
         super().__init__(f"This needs {library}. Install it with: pip install {what}")
         self._arguments = (library, extra)
-
-    def __reduce__(self) -> tuple[object, ...]:
-        return type(self), self._arguments
 
 
 def warn(message: str, category: type[Warning] = ContrastWarning) -> None:

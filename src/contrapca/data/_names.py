@@ -193,8 +193,13 @@ def looks_like_replicates(names: Sequence[str]) -> list[str] | None:
     short number or letter. Names with only one or two beginnings do not (case_1, case_2, ..., control_1, ...).
     """
     matches = [REPLICATE.fullmatch(name) for name in names]
-    if all(map(NUMBER.fullmatch, names)) and not _count_up(matches):
-        return None
+    if all(map(NUMBER.fullmatch, names)):
+        # 309.1, 309.2, ..., counted from 0 or 1 after each beginning, are replicates; decimals of measurements are not.
+        last: dict[str, list[int]] = {}
+        for match in filter(None, matches):
+            last.setdefault(match["stem"], []).append(int(match["last"]))
+        if any(sorted(own) != list(range(min(own), min(own) + len(own))) or min(own) > 1 for own in last.values()):
+            return None
     if not matches or sum(match is not None for match in matches) < MIN_REPEATED * len(matches):
         return None
     stems = [name if match is None else match["stem"] for name, match in zip(names, matches, strict=True)]
@@ -202,17 +207,6 @@ def looks_like_replicates(names: Sequence[str]) -> list[str] | None:
     repeated = sum(count for count in counts.values() if count > 1)
     distinct = len(set(names)) == len(names)
     return stems if distinct and len(counts) >= MIN_STEMS and repeated >= MIN_REPEATED * len(names) else None
-
-
-def _count_up(matches: Sequence[re.Match[str] | None]) -> bool:
-    """Whether the numbers after each beginning are 1, 2, ..., as in 309.1, 309.2; decimals of measurements are not."""
-    last: dict[str, list[int]] = {}
-    for match in matches:
-        if match is not None:
-            last.setdefault(match["stem"], []).append(int(match["last"]))
-    return all(
-        sorted(counts) in (list(range(len(counts))), list(range(1, len(counts) + 1))) for counts in last.values()
-    )
 
 
 def replicate_example(names: Sequence[str], stems: Sequence[str]) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Mapping, Sequence
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -197,7 +198,19 @@ def checked_blocks(given: Groups[Any], counts: Groups[int], *, paired: bool = Fa
             )
     labels: Groups[list[Any]] = checked_labels(given, counts, "blocks").map(lambda own: own.tolist())
     if paired:
-        _check_partners(labels)
+        if not labels.backgrounds:
+            raise GroupError("paired=True is for blocks with rows in two groups, but there is no background.")
+        cases, controls = set(labels.foreground), set().union(*labels.backgrounds)
+        for group, alone, lacks in (
+            ("foreground", cases - controls, "background"),
+            ("background", controls - cases, "foreground"),
+        ):
+            if alone:
+                raise GroupError(
+                    f"{plural(len(alone), 'pair')} of the {group} ({listed(sorted(map(str, alone)))}) "
+                    f"{'has' if len(alone) == 1 else 'have'} no row in the {lacks}. Check the spelling of the labels, "
+                    "leave these rows out, or leave paired=True out, so that labels may be in one group only."
+                )
         return labels
     names = [str(label) for own in labels for label in own]
     if all(len(set(own)) == len(own) for own in labels) and (stems := looks_like_replicates(names)) is not None:
@@ -206,23 +219,6 @@ def checked_blocks(given: Groups[Any], counts: Groups[int], *, paired: bool = Fa
             "pass only the part that replicates share."
         )
     return labels
-
-
-def _check_partners(labels: Groups[list[Any]]) -> None:
-    """Raise if a pair has rows in the foreground only, or in the backgrounds only."""
-    if not labels.backgrounds:
-        raise GroupError("paired=True is for blocks with rows in two groups, but there is no background.")
-    cases, controls = set(labels.foreground), set().union(*labels.backgrounds)
-    for group, alone, lacks in (
-        ("foreground", cases - controls, "background"),
-        ("background", controls - cases, "foreground"),
-    ):
-        if alone:
-            raise GroupError(
-                f"{plural(len(alone), 'pair')} of the {group} ({listed(sorted(map(str, alone)))}) "
-                f"{'has' if len(alone) == 1 else 'have'} no row in the {lacks}. Check the spelling of the labels, "
-                "leave these rows out, or leave paired=True out, so that labels may be in one group only."
-            )
 
 
 def table_units(
@@ -234,26 +230,19 @@ def table_units(
     tables have none. `what` needs `least` units in each group, for the message, as has `paired`.
     """
     if blocks is None:
-        counts = tables.rows.map(lambda rows: int(rows.shape[0]))
-        starts = counts.like(np.cumsum([0, *counts])[:-1].tolist())
-        unit_of = counts.map(lambda count, start: np.arange(start, start + count), starts)
+        ends = np.cumsum([0, *(int(rows.shape[0]) for rows in tables.rows)])
+        unit_of = tables.rows.like(np.arange(start, stop) for start, stop in pairwise(ends.tolist()))
     else:
         codes: dict[Any, int] = {}
-        labels = tables.rows.like(blocks).map(
-            lambda own, kept: np.asarray(own, dtype=object) if kept is None else np.asarray(own, dtype=object)[kept],
-            tables.kept,
-        )
-        unit_of = labels.map(lambda own: np.array([codes.setdefault(k, len(codes)) for k in own], dtype=np.intp))
+        unit_of = blocks.map(lambda own: np.array([codes.setdefault(k, len(codes)) for k in own], dtype=np.intp))
+        unit_of = unit_of.map(lambda own, kept: own if kept is None else own[kept], tables.kept)
     kind = "row" if blocks is None else "pair" if paired else "block"
+    few = " With fewer, the result says nothing about donors, animals or plates that were not measured."
     for group, own in zip(unit_of.names, unit_of, strict=True):
         if (found := count_units(own)) < least:
             raise GroupError(
                 f"The {group} has {plural(found, kind)}: {what} needs at least {least} in each group."
-                + (
-                    " With fewer, the result says nothing about donors, animals or plates that were not measured."
-                    if blocks is not None
-                    else ""
-                )
+                f"{'' if blocks is None else few}"
             )
     return unit_of
 

@@ -341,17 +341,25 @@ def _counted_tables(rows: Groups[Rows], weights: Groups[Any], names: list[Any] |
     """Checked rows that count, and their means."""
     texts = None if names is None else tuple(map(str, names))
     found: list[tuple[Any, ...]] = []
-    for group, table, own in zip(rows.names, rows, weights, strict=True):
+    for group, table, given in zip(rows.names, rows, weights, strict=True):
         called = weights_are if weights_are == "sample_weight" else f"{weights_are} of the {group}"
-        left, often, kept = counted_rows(table, own, group, called)
+        left, kept, often = table, None, check_weights(given, table.shape[0], called)
+        if often is not None and np.any(often == 0):
+            kept = often > 0
+            left, often = chosen(table, kept), often[kept]
+            if often.size < 2:
+                raise GroupError(f"{called} leaves one row of the {group}: each group needs at least 2.")
+        if often is not None:
+            check_total(often.sum(), called)
+            often = None if np.all(often == 1) else often
         try:
             mean = column_means(left, often, allow_missing=True)
         except NonFiniteError as error:
             raise error.within(f"(In the {group}, {feature_label(texts, error.feature)}.)") from error
         found.append((left, mean, often, kept))
-    of_rows, means, often, kept = (rows.like(own) for own in zip(*found, strict=True))
+    counted, means, times, which = (rows.like(own) for own in zip(*found, strict=True))
     text_names = names is None or all(isinstance(column, str) for column in names)
-    return Tables(of_rows, means, texts, text_names, often, kept)
+    return Tables(counted, means, texts, text_names, times, which)
 
 
 # ---------------------------------------------------------------------- missing values, devices
@@ -444,23 +452,6 @@ def check_weights(weights: Any, n_rows: int, name: str, *, any_counts: bool = Tr
     if total == np.inf:
         raise ValueError(f"{name} sums to {total:g}: use smaller weights.")
     return found
-
-
-def counted_rows(
-    rows: Rows, weights: Any, group: str, name: str
-) -> tuple[Rows, Array | None, npt.NDArray[np.bool_] | None]:
-    """The rows that count, how often, and which they are, if rows of weight 0 were left out."""
-    kept = None
-    found = check_weights(weights, rows.shape[0], name)
-    if found is None or np.all(found == 1):
-        return rows, None, None
-    if np.any(found == 0):
-        kept = found > 0
-        rows, found = chosen(rows, kept), found[kept]
-        if found.size < 2:
-            raise GroupError(f"{name} leaves one row of the {group}: each group needs at least 2.")
-    check_total(found.sum(), name)
-    return rows, None if np.all(found == 1) else found, kept
 
 
 def check_total(total: float, name: str) -> None:
