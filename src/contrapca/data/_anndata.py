@@ -12,6 +12,7 @@ from .._util.text import did_you_mean, listed, plural
 from ..exceptions import GroupError
 from ._groups import MAX_LISTED
 from ._names import aligned, column_names
+from ._samples import check_column
 
 
 def matrix_of(
@@ -42,11 +43,7 @@ def matrix_of(
         return matrix, None, names
     what = f"adata.var[{mask_var!r}]" if isinstance(mask_var, str) else "mask_var"
     if isinstance(mask_var, str):
-        if mask_var not in (known := list(adata.var.columns)):
-            raise GroupError(
-                f"mask_var={mask_var!r} is not a column of adata.var, which has "
-                f"{listed(known, MAX_LISTED) or 'none'}.{did_you_mean(mask_var, known)}"
-            )
+        check_column(adata.var, mask_var, "mask_var", "adata.var")
         mask_var = adata.var[mask_var]
     mask = np.asarray(aligned(mask_var, adata.var, "mask_var"))  # a Series by the names of the genes
     if mask.shape != (len(names),) or not all(isinstance(own, bool) for own in mask.tolist()):

@@ -86,7 +86,7 @@ def check_column(table: Any, name: str, argument: str, where: str) -> None:
         )
     if name not in columns:
         raise GroupError(
-            f"{argument}={name!r} is not a column of {where}, which has {listed(columns, MAX_LISTED)}."
+            f"{argument}={name!r} is not a column of {where}, which has {listed(columns, MAX_LISTED) or 'none'}."
             f"{did_you_mean(name, columns)}"
         )
 
@@ -197,6 +197,13 @@ def checked_blocks(given: Groups[Any], counts: Groups[int], *, paired: bool = Fa
                 "those of both; give each independent row its own label."
             )
     labels: Groups[list[Any]] = checked_labels(given, counts, "blocks").map(lambda own: own.tolist())
+    by_text: dict[str, Any] = {}
+    for label in set().union(*labels):  # 1 and "1" would be two donors
+        if (other := by_text.setdefault(str(label), label)) is not label:
+            raise GroupError(
+                f"Blocks are text in some rows and numbers in others, such as {other!r} and {label!r}: write a block "
+                "alike wherever it occurs."
+            )
     if paired:
         if not labels.backgrounds:
             raise GroupError("paired=True is for blocks with rows in two groups, but there is no background.")

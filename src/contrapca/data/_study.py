@@ -184,11 +184,12 @@ class Study:
             )
         # A value for each sample.
         counts = rows.map(n_rows_of)
+        names = checked_labels(known["names"], counts, "names")
         beside: dict[str, Any] = {
             "blocks": checked_blocks(known["blocks"], counts, paired=paired),
             "covariates": checked_covariates(known["covariates"], rows),
             "labels": checked_labels(known["labels"], counts, "labels", allow_missing=True),
-            "_names": checked_labels(known["names"], counts, "names"),
+            "_names": names.map(lambda own: None if own is None else list(map(str, own))),
         }
         if design is not None:
             check_doses_in_blocks(design, beside["blocks"])
@@ -199,25 +200,13 @@ class Study:
             beside = {key: None if own is None else own.map(take, chosen) for key, own in beside.items()}
         return self._set(rows, tables, **beside, label_name=label_name, paired=paired, design=design)
 
-    def _set(
-        self,
-        rows: Groups[Any],
-        tables: Tables,
-        blocks: Groups[list[Any]] | None = None,
-        covariates: Groups[dict[str, npt.NDArray[Any]]] | None = None,
-        labels: Groups[Any] | None = None,
-        label_name: str | None = None,
-        paired: bool = False,
-        design: Design | None = None,
-        _names: Groups[Any] | None = None,
-    ) -> Study:
+    def _set(self, rows: Groups[Any], tables: Tables, **known: Any) -> Study:
         """Set all fields, which are checked already, but for what covariates say together."""
-        nothing: Groups[Any] = rows.map(lambda _: None)
-        labels, names = (nothing if own is None else own for own in (labels, _names))
-        names = names.map(lambda own: None if own is None else list(map(str, own)))
-        values = rows, tables, blocks, covariates, labels, label_name, paired, design, names
-        for field, value in zip(fields(self), values, strict=True):
-            object.__setattr__(self, field.name, value)
+        nothing = rows.map(lambda _: None)
+        default = dict.fromkeys(("blocks", "covariates", "label_name", "design"))
+        default |= {"labels": nothing, "paired": False, "_names": nothing}
+        for name, value in {"rows": rows, "tables": tables, **default, **known}.items():
+            object.__setattr__(self, name, value)
         _ = self._encoded  # raises here, not in the function that needs it
         return self
 

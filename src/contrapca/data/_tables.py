@@ -39,8 +39,9 @@ COMPLEX = (
 class Tables:
     """What fits read: the rows of all groups as arrays, with their means and weights.
 
-    A `Study` has them beside the tables as they were given. Adjusted, shortened or filled rows, and moments in place of
-    rows, are other `Tables` of the same groups.
+    A `Study` is what a user said, checked once. Fits change its rows: they leave some out, regress covariates out,
+    shorten long rows, fill values in, take folds, or have moments in place of rows. Each of these is other `Tables` of
+    the same study, so that what is known of samples need not change with them.
 
     Attributes
     ----------
