@@ -316,15 +316,16 @@ class Study:
         matrix, mask, features = matrix_of(adata, layer, obsm, mask_var)
         rows = cells.map(lambda own: matrix[own] if mask is None else matrix[own][:, np.flatnonzero(mask)])
         obs_names = np.asarray(obs.index, dtype=object)
-        given: dict[str, Any] = {"names": tuple(list(map(str, obs_names[own])) for own in cells)}
         named = {"blocks": blocks, "covariates": covariates, "weights": weights, "labels": labels}
+        given: dict[str, Any] = dict.fromkeys(named)
+        given["names"] = tuple(list(map(str, obs_names[own])) for own in cells)
         for argument, columns in named.items():
-            for name in names_in(columns, argument):
+            names = names_in(columns, argument)
+            for name in names:
                 check_column(obs, name, argument, "adata.obs")
-            values = (
-                None if columns is None else obs[names_in(columns, argument) if argument == "covariates" else columns]
-            )
-            given[argument] = None if values is None else tuple(values.iloc[own] for own in cells)
+            if columns is not None:
+                values = obs[names if argument == "covariates" else columns]
+                given[argument] = tuple(values.iloc[own] for own in cells)
         found, known = read_known(rows, given)
         return object.__new__(cls)._check(found, known, features, labels, paired, design)
 
