@@ -47,7 +47,7 @@ class GroupError(ValueError):
     """The groups are missing, ambiguous or incompatible."""
 
 
-class _OfFields(Exception):
+class _OfFields:
     """An error that is made of more than its sentence: `_arguments` make it anew in another process."""
 
     _arguments: tuple[object, ...]
