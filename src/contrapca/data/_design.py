@@ -233,11 +233,10 @@ def doses(z: Any, strata: Any = None, name: str = "dose") -> tuple[Groups[Indice
     if strata is None and len(cells) == 2:  # exactly the contrast of two groups
         own_mean[:] = True
     columns = _about_means(cell, own_mean, cell_of, weights, stratum[chosen], values[chosen])
-    score, value, within = (
-        None if every is None else rows.map(lambda at, every=every: every[at])  # type: ignore[misc]
-        for every in (scores, values, None if strata is None else stratum)
-    )
-    return rows, Design("dose", cells, cell_of, weights, columns, score, within, name, value)
+    of_rows: Groups[Array] = rows.map(lambda at: values[at])
+    within = None if strata is None else rows.map(lambda at: stratum[at])
+    score: Groups[Array] = rows.map(lambda at: scores[at])
+    return rows, Design("dose", cells, cell_of, weights, columns, score, within, name, of_rows)
 
 
 def check_doses_in_blocks(design: Design, blocks: Groups[list[Any]] | None) -> None:
@@ -343,22 +342,29 @@ def groups_in(
     if dose is not None:
         return *doses(values[dose], None if strata is None else values[strata], dose), columns
     assert groupby is not None
-    names = {str(name): as_list(own) for name, own in foreground.items()} if isinstance(foreground, Mapping) else None
-    cases = foreground if names is None else [value for own in names.values() for value in own]
     called = f"column {groupby!r}" if where == "the frame" else f"{where}[{groupby!r}]"
-    rows = group_rows(values[groupby], background, cases, called)
-    if names is None and not several:
-        return rows, None, columns
+    return *_groups_by_value(values[groupby], background, foreground, several, groupby, called), columns
+
+
+def _groups_by_value(
+    values: npt.NDArray[Any], background: Any, foreground: Any, several: bool, name: str, called: str
+) -> tuple[Groups[Indices], Design | None]:
+    """The rows of two groups; and the design, if there are several conditions or a dict names them."""
+    named = {str(key): as_list(own) for key, own in foreground.items()} if isinstance(foreground, Mapping) else None
+    cases = foreground if named is None else [value for own in named.values() for value in own]
+    rows = group_rows(values, background, cases, called)
+    if named is None and not several:
+        return rows, None
     if len(rows) > 2:
         raise GroupError(
             "Several conditions share one background, but there are several: pass a list of values as background=."
         )
-    own = values[groupby][rows.foreground].tolist()
-    if names is None:
-        names = {str(value): [value] for value in (dict.fromkeys(own) if cases is None else as_list(cases))}
-    condition = {value: k for k, of_name in enumerate(names.values()) for value in of_name}
-    cell_of = rows.like([[condition[value] for value in own], np.full(len(rows["background"]), len(names))])
-    return rows, conditions(cell_of, [*names, "background"], groupby), columns
+    own = values[rows.foreground].tolist()
+    if named is None:
+        named = {str(value): [value] for value in (dict.fromkeys(own) if cases is None else as_list(cases))}
+    condition = {value: k for k, of_name in enumerate(named.values()) for value in of_name}
+    cell_of = rows.like([[condition[value] for value in own], np.full(len(rows["background"]), len(named))])
+    return rows, conditions(cell_of, [*named, "background"], name)
 
 
 def some_of(design: Design, chosen: Groups[Indices]) -> tuple[Groups[Indices], Design]:
