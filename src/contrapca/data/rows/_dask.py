@@ -68,7 +68,6 @@ class DaskRows:
 
     def _tasks(self, function: Callable[..., Any], along: Sequence[Array | None]) -> list[Any]:
         """A task for each block that has rows."""
-        delayed = require("dask", extra="dask").delayed
         found, start = [], 0
         edges = np.cumsum([0, *self.array.chunks[0]])
         for block, (first, last) in zip(self.array.to_delayed().ravel(), pairwise(edges.tolist()), strict=True):
@@ -76,14 +75,9 @@ class DaskRows:
             stop = start + (last - first if kept is None else int(np.count_nonzero(kept)))
             if stop > start:
                 pieces = [None if own is None else own[start:stop] for own in along]
-                found.append(delayed(_on_block, pure=False)(function, block, str(self.dtype), kept, pieces))
+                found.append(_task(_on_block, function, block, str(self.dtype), kept, pieces))
             start = stop
         return found
-
-    def persisted(self) -> DaskRows:
-        """The same rows in the memory of the workers, for many passes."""
-        with _explained(self):
-            return DaskRows(self.array.persist(), self.kept)
 
     def __getitem__(self, rows: Any) -> Any:
         """A mask chooses rows where they are; a slice or numbers of rows, in ascending order, are fetched."""
@@ -113,13 +107,11 @@ class Kept:
 
     def map(self, function: Callable[[Any], Any]) -> Kept:
         """Other values, from these."""
-        delayed = require("dask", extra="dask").delayed
-        return Kept.of([delayed(function, pure=False)(part) for part in self.parts], self.rows)
+        return Kept.of([_task(function, part) for part in self.parts], self.rows)
 
     def reduce(self, function: Callable[[Any], R], merge: Callable[[R, R], R]) -> R:
         """Merge function(value) of all blocks."""
-        delayed = require("dask", extra="dask").delayed
-        return _tree([delayed(function, pure=False)(part) for part in self.parts], merge, self.rows)
+        return _tree([_task(function, part) for part in self.parts], merge, self.rows)
 
 
 def map_rows(array: Any, function: Callable[[Rows], Array], n_columns: int | None) -> Any:
@@ -201,12 +193,16 @@ def _explained(rows: DaskRows) -> Iterator[None]:
         ) from error
 
 
+def _task(function: Callable[..., Any], *arguments: Any) -> Any:
+    """A call that dask makes later, where its arguments are."""
+    return require("dask", extra="dask").delayed(function, pure=False)(*arguments)
+
+
 def _tree(tasks: list[Any], merge: Callable[[R, R], R], rows: DaskRows) -> R:
     """The results of all tasks, merged a few at a time: no worker ever holds many of them."""
-    delayed = require("dask", extra="dask").delayed
     while len(tasks) > 1:
         groups = [tasks[k : k + MERGED_AT_ONCE] for k in range(0, len(tasks), MERGED_AT_ONCE)]
-        tasks = [delayed(reduce, pure=False)(merge, group) for group in groups]
+        tasks = [_task(reduce, merge, group) for group in groups]
     with _explained(rows), single_thread():  # dask's threads are enough
         found: R = tasks[0].compute()
     return found
@@ -256,7 +252,9 @@ def merged(left: Part, right: Part) -> Part:
 
 
 def prepared(rows: DaskRows) -> DaskRows:
-    return rows.persisted()
+    """The same rows in the memory of the workers, for many passes."""
+    with _explained(rows):
+        return DaskRows(rows.array.persist(), rows.kept)
 
 
 def parts(rows: DaskRows) -> list[slice]:
