@@ -92,8 +92,9 @@ def match_depth(
     thin = counts.map(lambda found, has, gets: thinned(found, has, gets, rng), own, targets)
     kept = thin.map_named(lambda group, found: _deep_enough(group, found[1]))
     common = float(np.median(np.concatenate([left[some] for (_, left), some in zip(thin, kept, strict=True)])))
-    logs = thin.map(lambda found, some: _as_logs(found[0], found[1], common, some), kept)
-    matched = logs.map(_like, rows, study.rows, kept)
+    matched = thin.map(
+        lambda own, left, table, given: _as_logs(own, left, table, given, common), kept, rows, study.rows
+    )
     return with_rows(study, matched, kept) if isinstance(X, Study) else (*matched, *kept)
 
 
@@ -264,8 +265,7 @@ def _totals_of_group(counts: Any, given: Any, name: str) -> Array:
     totals = np.asarray(given, dtype=np.float64)
     if totals.shape != sums.shape:
         raise ValueError(f"{name} has shape {totals.shape} for {sums.size} rows: pass one total per row.")
-    if not np.isfinite(totals).all() or np.any(totals < sums - 0.5):
-        bad = int(np.sum(~(totals >= sums - 0.5)))
+    if bad := int(np.sum(~((totals >= sums - 0.5) & np.isfinite(totals)))):
         raise ValueError(
             f"{name} is missing or smaller than the sum of the counts in {plural(bad, 'row')}: pass the number of all "
             "molecules counted in each row."
@@ -285,20 +285,15 @@ def _deep_enough(group: str, totals: Array) -> Indices:
     return rows
 
 
-def _as_logs(counts: Any, totals: Array, common: float, rows: Indices) -> Any:
-    """log(1 + count x common / total) of some rows."""
-    found = counts[rows].astype(np.float64)
-    found.data = np.log1p(found.data * np.repeat(common / totals[rows], np.diff(found.indptr)))
+def _as_logs(thin: tuple[Any, Array], kept: Indices, rows: Rows, table: Any, common: float) -> Any:
+    """log(1 + count x common / total) of the rows that are kept, sparse, dense or a data frame as the table is."""
+    counts, totals = thin
+    found = counts[kept].astype(np.float64)
+    found.data = np.log1p(found.data * np.repeat(common / totals[kept], np.diff(found.indptr)))
     found.eliminate_zeros()
-    return found
-
-
-def _like(values: Any, rows: Rows, table: Any, kept: Indices) -> Any:
-    """Sparse values as the table was given: sparse, dense, or a data frame with its names."""
-    values = values.astype(rows.dtype)
+    found = found.astype(rows.dtype)
     if is_sparse(rows):
-        return values
-    dense = values.toarray()
+        return found
     if isinstance(table, np.ndarray):
-        return dense
-    return like_table(dense, table.iloc[kept] if hasattr(table, "iloc") else table)
+        return found.toarray()
+    return like_table(found.toarray(), table.iloc[kept] if hasattr(table, "iloc") else table)
