@@ -107,9 +107,8 @@ class Tables:
         return self._regrouped(lambda groups: groups.like(list(groups)[::-1]))
 
     def _regrouped(self, change: Callable[[Groups[Any]], Groups[Any]]) -> Tables:
-        rows, means, weights, kept = map(change, (self.rows, self.means, self.weights, self.kept))
-        long = None if self.shortened is None else change(self.shortened)
-        return replace(self, rows=rows, means=means, weights=weights, kept=kept, shortened=long)
+        found: dict[str, Any] = {k: change(own) for k, own in vars(self).items() if isinstance(own, Groups)}
+        return replace(self, **found)
 
     def with_one_background(self, name: str) -> Tables:
         """These tables; raise if there are several backgrounds."""
