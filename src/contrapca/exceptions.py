@@ -47,16 +47,7 @@ class GroupError(ValueError):
     """The groups are missing, ambiguous or incompatible."""
 
 
-class _OfFields:
-    """An error that is made of more than its sentence: `_arguments` make it anew in another process."""
-
-    _arguments: tuple[object, ...]
-
-    def __reduce__(self) -> tuple[object, ...]:
-        return type(self), self._arguments
-
-
-class NonFiniteError(_OfFields, ValueError):
+class NonFiniteError(ValueError):
     """A table contains NaN or infinity.
 
     Attributes
@@ -66,15 +57,18 @@ class NonFiniteError(_OfFields, ValueError):
     """
 
     def __init__(self, message: str, feature: int):
-        self.feature, self._arguments = feature, (message, feature)
+        self.feature = feature
         super().__init__(message)
 
     def within(self, place: str) -> NonFiniteError:
         """The same error with the group and feature added."""
         return NonFiniteError(f"{self} {place}", self.feature)
 
+    def __reduce__(self) -> tuple[object, ...]:
+        return type(self), (str(self), self.feature)
 
-class RankError(_OfFields, ValueError):
+
+class RankError(ValueError):
     """A group does not vary in more than `size` directions.
 
     Attributes
@@ -89,7 +83,6 @@ class RankError(_OfFields, ValueError):
 
     def __init__(self, size: int, group: str = "foreground", parameter: str = "n_components"):
         self.size, self.group, self.parameter = size, group, parameter
-        self._arguments = (size, group, parameter)
         consequence = {
             "foreground": "so components cannot be distinguished from noise at any gamma",
             "background": "so no PPCA can be fitted to it",
@@ -100,8 +93,11 @@ class RankError(_OfFields, ValueError):
             "orders of magnitude larger than the others, use scale='pooled'."
         )
 
+    def __reduce__(self) -> tuple[object, ...]:
+        return type(self), (self.size, self.group, self.parameter)
 
-class InfeasibleGammaError(_OfFields, ValueError):
+
+class InfeasibleGammaError(ValueError):
     """`gamma` is at or above its exact limit for `size` dimensions, the value of `parameter`.
 
     Attributes
@@ -122,7 +118,10 @@ class InfeasibleGammaError(_OfFields, ValueError):
             f"with {parameter}={size}. Use a gamma in [0, {format_gamma(limit)}), gamma='auto', "
             f"or a smaller {parameter}{advice}"
         )
-        self._arguments = (gamma, limit, size, reason, advice, parameter)
+        self._arguments: tuple[object, ...] = (gamma, limit, size, reason, advice, parameter)
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return type(self), self._arguments
 
 
 class SingularGroupError(InfeasibleGammaError):
@@ -220,13 +219,16 @@ class DatasetError(RuntimeError):
     """A data set could not be found, or a file is not the expected data set."""
 
 
-class MissingExtraError(_OfFields, ImportError):
+class MissingExtraError(ImportError):
     """An optional library is not installed."""
 
     def __init__(self, library: str, extra: str | None):
         what = library if extra is None else f'"contrapca[{extra}]"'
         super().__init__(f"This needs {library}. Install it with: pip install {what}")
         self._arguments = (library, extra)
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return type(self), self._arguments
 
 
 def warn(message: str, category: type[Warning] = ContrastWarning) -> None:
