@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from ..._util.arrays import Array, Rows
-from ..._util.text import as_command, default_names, is_missing, listed, plural, spelling
+from ..._util.text import as_command, default_names, listed, plural, spelling
 from ...exceptions import TableWarning, warn
 from .._groups import Groups
 from .._names import PEOPLE, feature_label, looks_like_replicates, replicate_example
@@ -60,12 +60,6 @@ OTHER_UNITS = Finding(
 # ---------------------------------------------------------------------- names and labels
 
 
-def labels_alike(given: Given) -> list[Finding]:
-    """Labels of the cases that differ only in upper and lower case or in blanks."""
-    labels = [] if given.labels is None else np.asarray(given.labels).tolist()
-    return alike_labels([label for label in labels if not is_missing(label) and isinstance(label, str)], "Labels")
-
-
 def alike_labels(labels: Iterable[str], what: str) -> list[Finding]:
     """Labels that differ only in upper and lower case or in blanks; `what` they are: "Values of 'stage'"."""
     groups: dict[str, Counter[str]] = {}
@@ -87,8 +81,10 @@ def alike_labels(labels: Iterable[str], what: str) -> list[Finding]:
     ]
 
 
-def names_of_rows(given: Given) -> Iterator[Finding]:
-    """Names that occur twice, that are those of summaries, or that look like replicates without blocks."""
+def names_and_labels(given: Given) -> Iterator[Finding]:
+    """Labels spelt alike; names of rows that occur twice, are those of summaries, or look like replicates."""
+    labels = [] if given.labels is None else np.asarray(given.labels).tolist()
+    yield from alike_labels([label for label in labels if isinstance(label, str)], "Labels")
     every = zip(given.people, given.names, strict=True)
     repeated = [finding for group, names in every for finding in repeated_names(names, group)]
     yield from repeated
@@ -273,8 +269,7 @@ def distant_means(distance: Array, names: Sequence[str] | None) -> list[Finding]
 
 
 CHECKS: list[Callable[[Given], Iterable[Finding]]] = [
-    labels_alike,
-    names_of_rows,
+    names_and_labels,
     lambda given: advice_on_values(given.rows),
     lambda given: unequal_depth(given.rows),
     identifiers,
