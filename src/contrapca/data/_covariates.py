@@ -164,42 +164,17 @@ class Encoded:
 
 
 def encoded_covariates(tables: Tables, covariates: Groups[dict[str, Values]]) -> Encoded:
-    """Covariates as numbers; raise if they say nothing, or too much.
-
-    `covariates` has the columns of all rows of the tables as they were given.
-    """
+    """Covariates as numbers; `covariates` has the columns of all rows of the tables as they were given."""
     given = covariates.map(
         lambda own, kept: [values if kept is None else values[kept] for values in own.values()], tables.kept
     )
     columns = []
     for j, name in enumerate(covariates.foreground):
         values = [own[j] for own in given]
-        levels = tuple(sorted({str(value) for own in values for value in own.tolist()}))
-        is_text = any(own.dtype == object for own in values)
-        if is_text and len(levels) == 1:
-            raise _constant(name)
-        columns.append(Column(name, levels if is_text else None))
-    found = Encoded(tuple(columns), given.map(lambda own: numbers_of(columns, own, "covariates")))
-    names = found.names
-    for group, numbers in zip(found.numbers.names, found.numbers, strict=True):
-        if np.linalg.matrix_rank(numbers - numbers.mean(axis=0)) >= len(numbers) - 1:
-            raise GroupError(
-                f"The covariates explain the {group} entirely: {plural(len(names), 'column')} of numbers "
-                f"({listed(names)}) for {plural(len(numbers), 'row')}. Use fewer covariates or levels; a category of "
-                "its own for each row explains everything."
-            )
-    centred = about_means(found.numbers, tables.weights)
-    size = np.abs(np.vstack(list(found.numbers))).max(axis=0)
-    if np.any(same := np.abs(centred).max(axis=0) <= CONSTANT * size):
-        raise _constant(names[int(np.argmax(same))])
-    # The part of each column that is left after those before it.
-    left = np.abs(np.diag(np.linalg.qr(centred / np.linalg.norm(centred, axis=0), mode="r")))
-    if np.any(left < REDUNDANT):
-        raise GroupError(
-            f"The covariate {names[int(np.argmax(left < REDUNDANT))]!r} is a combination of those before it "
-            f"({listed(names)}): leave it out."
-        )
-    return found
+        levels = sorted({str(value) for own in values for value in own.tolist()})
+        columns.append(Column(name, tuple(levels) if any(own.dtype == object for own in values) else None))
+    numbers = given.map(lambda own: numbers_of(columns, own, "covariates"))
+    return _checked(Encoded(tuple(columns), numbers), tables)
 
 
 def checked_covariates(given: Groups[Any], rows: Groups[Any]) -> Groups[dict[str, Values]] | None:
@@ -240,6 +215,32 @@ def check_dense(rows: Rows, group: str) -> None:
     else:
         how = "is read in blocks: pass it as an array in memory, for example with numpy.asarray"
     raise TypeError(f"Adjusted rows are dense, but the {group} {how}.")
+
+
+def _checked(encoded: Encoded, tables: Tables) -> Encoded:
+    """The covariates as numbers; raise if they say nothing, or too much."""
+    for column in encoded.columns:
+        if not column.encoded:  # one level
+            raise _constant(column.name)
+    for name, numbers in zip(encoded.numbers.names, encoded.numbers, strict=True):
+        if np.linalg.matrix_rank(numbers - numbers.mean(axis=0)) >= len(numbers) - 1:
+            raise GroupError(
+                f"The covariates explain the {name} entirely: {plural(len(encoded.names), 'column')} of numbers "
+                f"({listed(encoded.names)}) for {plural(len(numbers), 'row')}. Use fewer covariates or levels; a "
+                "category of its own for each row explains everything."
+            )
+    centred = about_means(encoded.numbers, tables.weights)
+    size = np.abs(np.vstack(list(encoded.numbers))).max(axis=0)
+    if np.any(same := np.abs(centred).max(axis=0) <= CONSTANT * size):
+        raise _constant(encoded.names[int(np.argmax(same))])
+    # The part of each column that is left after those before it.
+    left = np.abs(np.diag(np.linalg.qr(centred / np.linalg.norm(centred, axis=0), mode="r")))
+    if np.any(left < REDUNDANT):
+        raise GroupError(
+            f"The covariate {encoded.names[int(np.argmax(left < REDUNDANT))]!r} is a combination of those before it "
+            f"({listed(encoded.names)}): leave it out."
+        )
+    return encoded
 
 
 def _constant(name: str) -> GroupError:
