@@ -8,9 +8,9 @@ from contrapca import Study, check_tables, contrast_test
 from contrapca._util.text import plural
 from contrapca.data import (
     Groups,
+    looks_like_replicates,
     study_of,
 )
-from contrapca.data._replicates import looks_like_replicates
 from contrapca.data.checks import Finding, Given, alike_labels, check_groups, repeated_names, swapped_names
 from contrapca.data.checks._columns import far_cells
 from contrapca.data.checks._tables import CHECKS, distant_means, shared_rows, transposed

@@ -191,6 +191,8 @@ def test_totals_over_all_genes():
         match_depth(A, background=B, totals=[1, 2, 3])
     with pytest.raises(ValueError, match=r"background_totals is missing or smaller than the sum of .* in 100 rows"):
         match_depth(A, background=B, background_totals=np.ones(100))
+    with pytest.raises(ValueError, match=r"^totals is missing or smaller than the sum of the counts in 1 row:"):
+        match_depth(A, background=B, totals=np.where(np.arange(100) == 3, np.inf, A.sum(axis=1)))
 
 
 @pytest.mark.parametrize(

@@ -163,6 +163,7 @@ def test_dicts_and_tuples_of_several_backgrounds():
         ({"blocks": "donor"}, "the foreground is of type ndarray, without column names"),
         ({"blocks": DONORS, "paired": True}, r"10 pairs of the foreground \('d0'.*have no row in the background"),
         ({"paired": True}, "pass blocks=, too"),
+        ({"blocks": (np.arange(40) // 4, (np.arange(30) // 3).astype(str))}, "Blocks are text in some rows and numb"),
         ({"blocks": DONORS, "paired": "donor"}, "paired='donor' must be True or False"),
         ({"labels": Y}, r"labels of the foreground has shape \(30, 5\).* table of the controls is background="),
         ({"background": X}, "background is a table of another group, too"),

@@ -9,8 +9,7 @@ import scipy.stats
 
 import oracle_split
 from contrapca import Study, contrast_test
-from contrapca.data import Groups, study_of, units_of
-from contrapca.data._blocks import fewer_folds, looks_like_replicates
+from contrapca.data import Groups, fewer_folds, looks_like_replicates, study_of, units_of
 from contrapca.exceptions import ContrastWarning
 from contrapca.inference import _chunks as _split_moments
 from contrapca.inference import _outcomes as _split_outcomes

@@ -1,8 +1,24 @@
 """Who is who: what users pass becomes checked groups of rows, with blocks, covariates, weights and labels."""
 
 from ._adjusted import regress_out, within_pairs
-from ._arguments import genes_of, is_anndata, matrix_of, take
-from ._blocks import (
+from ._anndata import genes_of, is_anndata, matrix_of
+from ._covariates import Encoded, Regression, check_dense, regression, without_covariates
+from ._depth import DEPTHS, counts_in, kind_of, match_depth, totals_in, typical_ratio
+from ._design import Design, conditions, doses, interaction
+from ._groups import Groups, by_background, check_labelled, group_rows, label_groups, named_backgrounds
+from ._names import (
+    SOURCES_OF_CELLS,
+    check_features,
+    check_names,
+    column_names,
+    distinct,
+    feature_label,
+    like_table,
+    looks_like_replicates,
+    names_source,
+    text_names,
+)
+from ._samples import (
     Indices,
     checked_blocks,
     count_units,
@@ -10,13 +26,8 @@ from ._blocks import (
     paired_units,
     resampled_weights,
     table_units,
+    take,
 )
-from ._covariates import Encoded, Regression, check_dense, regression, without_covariates
-from ._depth import DEPTHS, counts_in, kind_of, match_depth, totals_in, typical_ratio
-from ._design import Design, conditions, doses, interaction
-from ._groups import Groups, Tables, feature_label
-from ._labels import by_background, check_labelled, group_rows, label_groups, named_backgrounds
-from ._replicates import SOURCES_OF_CELLS, looks_like_replicates, names_source
 from ._scaling import Scaling, check_same_tables, group_of
 from ._study import (
     Study,
@@ -31,19 +42,13 @@ from ._study import (
     units_of,
 )
 from ._tables import (
-    aligned,
+    Tables,
     check_device_table,
-    check_features,
-    check_names,
     check_table,
+    check_weights,
     column_means,
-    column_names,
-    distinct,
-    like_table,
     refuse_device,
     refuse_devices,
     refuse_others,
-    text_names,
     without_mask,
 )
-from ._weights import check_weights

@@ -8,8 +8,8 @@ from .._util.arrays import Array
 from .._util.text import listed, plural
 from ..exceptions import GroupError
 from ._covariates import check_dense
+from ._names import like_table
 from ._study import Study, adjusted_tables, changed, refuse, units_of, with_rows
-from ._tables import like_table
 
 
 def regress_out(study: Study) -> Study:

@@ -13,8 +13,9 @@ from .._files import check_values
 from .._util.arrays import Array, Rows, is_sparse, on_device
 from .._util.text import is_missing, listed, plural
 from ..exceptions import GroupError
-from ._groups import Groups, Tables, is_moments
-from ._tables import aligned, column_means, column_names
+from ._groups import Groups
+from ._names import aligned, column_names
+from ._tables import Tables, column_means, is_moments
 
 CATEGORIES = ("categor", "enum")  # how the types of such columns begin
 Values = npt.NDArray[Any]  # one column: numbers, or text as objects
@@ -65,19 +66,10 @@ def unnamed(count: int) -> list[str]:
 def columns_of(
     table: Any, n_rows: int, argument: str, beside: Any, categorical: Sequence[bool] = ()
 ) -> tuple[list[str], list[Values]]:
-    """Names and values of the columns, without missing ones: numbers, or categories as text.
+    """Names and values of the columns (n, q), without missing ones: numbers, or categories as text.
 
-    Parameters
-    ----------
-    table : array-like or data frame of shape (n, q)
-        The covariates.
-    n_rows : int
-    argument : str
-        What the user calls them.
-    beside : array-like or data frame of shape (n, D)
-        The table of features, whose rows they are of.
-    categorical : sequence of bool
-        Which columns are known to be categories.
+    `argument` is what the user calls them; they stand `beside` a table of features, whose row names they must have.
+    Columns that are known to be `categorical` are that whatever they hold.
     """
     if is_sparse(table) or on_device(table):
         raise TypeError(f"{argument} must be a NumPy array or a data frame, with one row per sample.")
@@ -188,11 +180,7 @@ def encoded_covariates(tables: Tables, covariates: Groups[dict[str, Values]]) ->
 def checked_covariates(given: Groups[Any], rows: Groups[Any]) -> Groups[dict[str, Values]] | None:
     """The columns of covariates of all groups, by name; None if there are none.
 
-    Parameters
-    ----------
-    given : Groups of array-like or data frame of shape (n_k, q), or of None
-    rows : Groups of tables
-        Rows that have names must have those of their covariates.
+    Rows that have names must have those of their covariates.
     """
     if all(own is None for own in given):
         return None

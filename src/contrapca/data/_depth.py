@@ -5,17 +5,17 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import scipy.sparse as sp
-import scipy.special
+import scipy.stats
 
 from .._util.arrays import Array, Rows, is_sparse, spread_out
 from .._util.checks import generator
 from .._util.text import plural
 from ..exceptions import GroupError
-from ._blocks import Indices
+from ._names import like_table
+from ._samples import Indices
 from ._study import Study, refuse, study_of, with_rows
-from ._tables import like_table, refuse_devices
+from ._tables import refuse_devices
 
 DEPTHS = ("warn", "match", "ignore")
 
@@ -30,7 +30,6 @@ WHOLE, ROUNDING = 1e-3, 1e-6  # how far from whole multiples may be: by chance, 
 DIVISORS = 6  # the smallest count of a row is at most this
 OFTEN = 20  # counts of a gene, in both groups together, whose ratio is told
 LEAST_TOTAL = 20  # rows left with fewer molecules are dropped
-IndexArray = npt.NDArray[np.intp]
 
 
 def match_depth(
@@ -93,25 +92,18 @@ def match_depth(
     thin = counts.map(lambda found, has, gets: thinned(found, has, gets, rng), own, targets)
     kept = thin.map_named(lambda group, found: _deep_enough(group, found[1]))
     common = float(np.median(np.concatenate([left[some] for (_, left), some in zip(thin, kept, strict=True)])))
-    logs = thin.map(lambda found, some: _as_logs(found[0], found[1], common, some), kept)
-    matched = logs.map(_like, rows, study.rows, kept)
+    matched = thin.map(
+        lambda own, left, table, given: _as_logs(own, left, table, given, common), kept, rows, study.rows
+    )
     return with_rows(study, matched, kept) if isinstance(X, Study) else (*matched, *kept)
 
 
 def kind_of(rows: Rows) -> str | None:
-    """What a table in memory holds: "counts", their "log", "log2" or "log10" after normalisation, or "normalised".
+    """What a table in memory (n, D) holds: "counts", their "log", "log2" or "log10", "normalised", or None of these.
 
     Counts are whole numbers. Otherwise all values of a row must be multiples of one value, the smallest or a fraction
-    of it, and without logarithm this value must differ between rows, as decimal places do not.
-
-    Parameters
-    ----------
-    rows : ndarray or CSR matrix of shape (n, D)
-
-    Returns
-    -------
-    str or None
-        A name of KINDS; None for anything else, such as scaled values, and for values that are missing.
+    of it, and without logarithm this value must differ between rows, as decimal places do not. Scaled values are none
+    of these, and neither are tables with missing values.
     """
     if rows.shape[1] < MIN_FEATURES:
         return None
@@ -144,11 +136,7 @@ def linear(values: Array, kind: str) -> Array:
 def molecule_values(values: Array, indptr: Indices) -> Array:
     """The value of one molecule in each row: the largest common divisor of its values; nan if there is none.
 
-    Parameters
-    ----------
-    values : ndarray of shape (nnz,)
-        The positive values of a CSR matrix, without logarithms.
-    indptr : ndarray of int of shape (n + 1,)
+    `values` (nnz,) are those of a CSR matrix, positive and without logarithms, with its `indptr` (n + 1,).
     """
     lengths = np.diff(indptr)
     smallest = _by_row(np.minimum, values, indptr)
@@ -171,12 +159,7 @@ def molecule_values(values: Array, indptr: Indices) -> Array:
 
 
 def counts_in(rows: Rows, kind: str) -> Any:
-    """The counts behind a table of a known kind; of rows where they cannot be recovered, nothing.
-
-    Returns
-    -------
-    csr_array of int64 of shape (n, D)
-    """
+    """The counts behind a table of a known kind, (n, D) in CSR; of rows where they cannot be recovered, nothing."""
     stored = _stored(rows)
     values, lengths = linear(stored.data, kind), np.diff(stored.indptr)
     units = np.ones(lengths.size) if kind == "counts" else molecule_values(values, stored.indptr)
@@ -206,15 +189,9 @@ def matched_totals(own: Array, other: Array, rng: np.random.Generator) -> Array:
 
 
 def thinned(counts: Any, totals: Array, targets: Array, rng: np.random.Generator) -> tuple[Any, Array]:
-    """Counts with each molecule kept with probability target / total, and the totals that are left.
+    """Counts (n, D) with each molecule kept with probability target / total, and the totals (n,) that are left.
 
     Molecules of the totals that are not in the table are thinned alike, so that the new totals are over all genes.
-
-    Parameters
-    ----------
-    counts : csr_array of int of shape (n, D)
-    totals, targets : ndarray of shape (n,)
-    rng : Generator
     """
     kept = np.minimum(targets / np.maximum(totals, 1.0), 1.0)
     inside = np.asarray(counts.sum(axis=1)).ravel()
@@ -226,26 +203,17 @@ def thinned(counts: Any, totals: Array, targets: Array, rng: np.random.Generator
 
 def depth_gap(own: Array, other: Array) -> tuple[float, float]:
     """Ratio of the median totals of two groups, and the p-value of Mann and Whitney's test of equal totals."""
-    n, m = own.size, other.size
-    ranked = np.sort(other)
-    below = (np.searchsorted(ranked, own, "left") + np.searchsorted(ranked, own, "right")) / 2
-    ties = np.unique(np.concatenate([own, other]), return_counts=True)[1].astype(np.float64)
-    spread = n * m / 12 * (n + m + 1 - np.sum(ties**3 - ties) / ((n + m) * (n + m - 1)))
-    distance = max(abs(float(below.sum()) - n * m / 2) - 0.5, 0.0)  # corrected for continuity
-    p = 2 * float(scipy.special.ndtr(-distance / np.sqrt(spread))) if spread > 0 else 1.0
+    equal = np.all(own == own[0]) and np.all(other == own[0])
+    p = 1.0 if equal else float(scipy.stats.mannwhitneyu(own, other, method="asymptotic").pvalue)
     medians = float(np.median(own)), float(np.median(other))
-    return (medians[0] / medians[1] if medians[1] > 0 else np.inf), min(p, 1.0)
+    return (medians[0] / medians[1] if medians[1] > 0 else np.inf), p
 
 
 def typical_ratio(own: Any, other: Any) -> float:
     """How many times as much a typical gene is counted in one group as in the other; nan if all are rare.
 
     Depth changes all genes alike, a programme of cells only some: the median over genes with 20 counts or more in the
-    middle half of the rows by how many genes they have, as few rows may have most of the counts.
-
-    Parameters
-    ----------
-    own, other : csr_array of int of shape (n, D), (m, D)
+    middle half of the rows (n, D) by how many genes they have, as few rows may have most of the counts.
     """
     sums, sizes = [], []
     for counts in (own, other):
@@ -297,8 +265,7 @@ def _totals_of_group(counts: Any, given: Any, name: str) -> Array:
     totals = np.asarray(given, dtype=np.float64)
     if totals.shape != sums.shape:
         raise ValueError(f"{name} has shape {totals.shape} for {sums.size} rows: pass one total per row.")
-    if not np.isfinite(totals).all() or np.any(totals < sums - 0.5):
-        bad = int(np.sum(~(totals >= sums - 0.5)))
+    if bad := int(np.sum(~((totals >= sums - 0.5) & np.isfinite(totals)))):
         raise ValueError(
             f"{name} is missing or smaller than the sum of the counts in {plural(bad, 'row')}: pass the number of all "
             "molecules counted in each row."
@@ -306,7 +273,7 @@ def _totals_of_group(counts: Any, given: Any, name: str) -> Array:
     return np.maximum(np.rint(totals), sums)
 
 
-def _deep_enough(group: str, totals: Array) -> IndexArray:
+def _deep_enough(group: str, totals: Array) -> Indices:
     """The rows that are left with enough molecules."""
     rows = np.flatnonzero(totals >= LEAST_TOTAL)
     if rows.size < 2:
@@ -318,20 +285,15 @@ def _deep_enough(group: str, totals: Array) -> IndexArray:
     return rows
 
 
-def _as_logs(counts: Any, totals: Array, common: float, rows: IndexArray) -> Any:
-    """log(1 + count x common / total) of some rows."""
-    found = counts[rows].astype(np.float64)
-    found.data = np.log1p(found.data * np.repeat(common / totals[rows], np.diff(found.indptr)))
+def _as_logs(thin: tuple[Any, Array], kept: Indices, rows: Rows, table: Any, common: float) -> Any:
+    """log(1 + count x common / total) of the rows that are kept, sparse, dense or a data frame as the table is."""
+    counts, totals = thin
+    found = counts[kept].astype(np.float64)
+    found.data = np.log1p(found.data * np.repeat(common / totals[kept], np.diff(found.indptr)))
     found.eliminate_zeros()
-    return found
-
-
-def _like(values: Any, rows: Rows, table: Any, kept: IndexArray) -> Any:
-    """Sparse values as the table was given: sparse, dense, or a data frame with its names."""
-    values = values.astype(rows.dtype)
+    found = found.astype(rows.dtype)
     if is_sparse(rows):
-        return values
-    dense = values.toarray()
+        return found
     if isinstance(table, np.ndarray):
-        return dense
-    return like_table(dense, table.iloc[kept] if hasattr(table, "iloc") else table)
+        return found.toarray()
+    return like_table(found.toarray(), table.iloc[kept] if hasattr(table, "iloc") else table)

@@ -6,20 +6,22 @@ a background (F48). A design says how much each row counts, and which mean it is
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+import scipy.stats
 
-from .._util.arrays import Array
+from .._util.arrays import Array, is_sparse
 from .._util.text import as_list, is_missing, listed, plural
 from ..exceptions import GroupError
-from ._groups import Groups
-from ._labels import group_rows
+from ._groups import Groups, group_rows
+from ._names import check_same_columns, column_names
+from ._samples import Indices, check_column, n_rows_of, stacked, take
+from ._tables import is_moments
 
-Indices = npt.NDArray[np.intp]
 LEAST_ROWS = 3  # of a condition or a cell: fewer have no variance to speak of
 OWN_MEAN = 10  # rows of a dose that are about its own mean, five in each half of the rows; fewer are about a curve
 ROWS_A_TERM = 10  # of a curve through doses of few rows
@@ -115,17 +117,7 @@ class Design:
 
 
 def conditions(cell_of: Groups[Any], cells: Sequence[str], name: str = "condition") -> Design:
-    """Every condition counts alike, whatever its number of rows.
-
-    Parameters
-    ----------
-    cell_of : Groups of ndarray of int
-        The condition of each row of the foreground; those of the background have the last number.
-    cells : sequence of str
-        Names of the conditions, then of the background.
-    name : str
-        What the conditions are of.
-    """
+    """Every condition counts alike, whatever its number of rows; the last of the cells is the background."""
     *names, controls = map(str, cells)
     for own in names:
         if own in ("", "foreground", "background", controls) or names.count(own) > 1:
@@ -134,8 +126,7 @@ def conditions(cell_of: Groups[Any], cells: Sequence[str], name: str = "conditio
                 "background, and may not be empty or 'foreground'."
             )
     codes = cell_of.map(lambda own: np.asarray(own, dtype=np.intp))
-    few = _small_cells(codes, (*names, controls))
-    if few:
+    if few := _small_cells(codes, (*names, controls)):
         raise GroupError(
             f"Each condition and the background need at least {LEAST_ROWS} rows, but {few}: leave such conditions out."
         )
@@ -145,21 +136,9 @@ def conditions(cell_of: Groups[Any], cells: Sequence[str], name: str = "conditio
 def interaction(
     first: Any, second: Any, case: tuple[Any, Any], names: tuple[str, str] = ("first", "second")
 ) -> tuple[Groups[Indices], Design]:
-    """Rows with both factors at their case, or neither, against those with one of them: each cell counts alike.
+    """Rows with both factors (N,) at their case, or neither, against those with one of them: each cell counts alike.
 
-    Parameters
-    ----------
-    first, second : array-like of shape (N,)
-        The factors, of two levels each.
-    case : tuple
-        The level of each that is of interest, such as ("mut", "treated").
-    names : tuple of str
-
-    Returns
-    -------
-    rows : Groups of ndarray of int
-        Rows of the foreground and of the background.
-    design : Design
+    `case` has the level of each that is of interest, such as ("mut", "treated"). Returns the rows of both groups, too.
     """
     if not isinstance(case, tuple | list) or len(case) != 2:
         raise GroupError(f'case={case!r} must name a level of each of the two factors, such as ("mut", "treated").')
@@ -213,21 +192,8 @@ def _of_cells(kind: str, cells: tuple[str, ...], cell_of: Groups[Indices], name:
 def doses(z: Any, strata: Any = None, name: str = "dose") -> tuple[Groups[Indices], Design]:
     """High doses against low ones: rows count by how far the rank of their dose is from the mean rank of their stratum.
 
-    Rows whose rank is the mean are in neither group.
-
-    Parameters
-    ----------
-    z : array-like of shape (N,)
-        The dose, time or severity of each row.
-    strata : array-like of shape (N,), optional
-        Within which doses are compared, such as the compound.
-    name : str
-
-    Returns
-    -------
-    rows : Groups of ndarray of int
-        Rows of the foreground and of the background.
-    design : Design
+    Doses `z` (N,) are compared within strata (N,), such as compounds. Returns the rows of both groups, too; those whose
+    rank is the mean are in neither.
     """
     own = list(np.asarray(z, dtype=object))
     _refuse_missing(own, name)
@@ -243,7 +209,7 @@ def doses(z: Any, strata: Any = None, name: str = "dose") -> tuple[Groups[Indice
     scores = np.zeros(values.size)
     for s in range(stratum_names.size):
         here = stratum == s
-        scores[here] = _mid_ranks(values[here])
+        scores[here] = scipy.stats.rankdata(values[here]) - (np.count_nonzero(here) + 1) / 2
     if not np.any(scores):
         where = "" if strata is None else " within each stratum"
         raise GroupError(f"All rows{where} have the same dose in {name!r}: there is nothing to compare.")
@@ -269,9 +235,8 @@ def doses(z: Any, strata: Any = None, name: str = "dose") -> tuple[Groups[Indice
     columns = _about_means(cell, own_mean, cell_of, weights, stratum[chosen], values[chosen])
     of_rows: Groups[Array] = rows.map(lambda at: values[at])
     within = None if strata is None else rows.map(lambda at: stratum[at])
-    return rows, Design(
-        "dose", cells, cell_of, weights, columns, rows.map(lambda at: scores[at]), within, name, of_rows
-    )
+    score: Groups[Array] = rows.map(lambda at: scores[at])
+    return rows, Design("dose", cells, cell_of, weights, columns, score, within, name, of_rows)
 
 
 def check_doses_in_blocks(design: Design, blocks: Groups[list[Any]] | None) -> None:
@@ -290,95 +255,116 @@ def check_doses_in_blocks(design: Design, blocks: Groups[list[Any]] | None) -> N
         )
 
 
-# ---------------------------------------------------------------------- from columns that users name
+# ---------------------------------------------------------------------- from the tables of conditions, or from columns
 
 
-@dataclass(frozen=True)
-class Asked:
-    """What a user says of columns: two groups, several conditions, two factors, or a dose."""
+def conditions_of(X: Any, groups: Mapping[str, Any], background: Any) -> Groups[Any]:
+    """The tables of several conditions, and last of the background that they share."""
+    if X is not None:
+        raise GroupError("Pass the foreground as X, or several conditions as groups=, not both.")
+    if not isinstance(groups, Mapping) or not groups:
+        raise GroupError('groups= is a dict of the tables of several conditions by name, {"A": XA, "B": XB}.')
+    if background is None or (isinstance(background, Mapping) and not is_sparse(background)):
+        raise GroupError("Several conditions share one background: pass one table as background=.")
+    if any(is_moments(table) for table in (*groups.values(), background)):
+        raise GroupError("Moments have no rows, so they cannot be stacked into conditions: pass the tables.")
+    return Groups.from_items([*groups.values(), background], (*map(str, groups), "background"))
 
-    groupby: str | None = None
-    background: Any = None
-    foreground: Any = None
-    conditions: bool = False
-    interaction: Any = None
-    case: Any = None
-    dose: str | None = None
-    strata: str | None = None
 
-    def __post_init__(self) -> None:
-        """Raise unless one design is asked, with what it needs."""
-        given = {"groupby": self.groupby, "interaction": self.interaction, "dose": self.dose}
-        if len(asked := [name for name, own in given.items() if own is not None]) != 1:
-            raise GroupError(
-                "Pass one of groupby= (two groups, or several conditions and a background), interaction= (two factors) "
-                f"and dose= (a number); got {listed(asked) if asked else 'none of them'}."
-            )
-        beside = {
-            "groupby": ("background", "foreground", "conditions"),
-            "interaction": ("case",),
-            "dose": ("strata",),
-        }
-        for design, arguments in beside.items():
-            for name in arguments:
-                value = getattr(self, name)
-                if design not in asked and value is not None and value is not False:
-                    raise GroupError(f"{name}= goes with {design}=, but {asked[0]}= was given: leave one of them out.")
-        if self.interaction is not None and not (
-            isinstance(self.interaction, tuple | list)
-            and len(self.interaction) == 2
-            and all(isinstance(name, str) for name in self.interaction)
-            and self.interaction[0] != self.interaction[1]
-        ):
-            raise GroupError(
-                f'interaction={self.interaction!r} must name two different columns, such as ("genotype", "drug").'
-            )
+def stacked_conditions(
+    rows: Groups[Any], known: dict[str, Groups[Any]]
+) -> tuple[Groups[Any], dict[str, Groups[Any]], Design]:
+    """Tables of several conditions as one foreground, what is known of their samples, and their design."""
+    first = rows.foreground
+    for name, table in zip(rows.names[1:], rows.backgrounds, strict=True):
+        widths = [np.shape(own)[1] if len(np.shape(own)) == 2 else 0 for own in (first, table)]
+        check_same_columns(widths[0], widths[1], column_names(first), column_names(table), name)
+    found = {}
+    for argument, own in {"tables": rows, **known}.items():
+        if any(one is not None for one in own) and any(one is None for one in list(own)[:-1]):
+            missing = [name for name, one in zip(own.names, own, strict=True) if one is None]
+            raise GroupError(f"{argument} is given, but not for {listed(missing)}: pass it for each condition.")
+        *cases, controls = own
+        foreground = None if cases[0] is None else stacked(cases)
+        found[argument] = Groups(foreground, (controls,), ("foreground", "background"))
+    *sizes, n_controls = map(n_rows_of, rows)
+    cells = Groups.of(np.repeat(np.arange(len(sizes)), sizes), np.full(n_controls, len(sizes)))
+    return found.pop("tables"), found, conditions(cells, rows.names)
 
-    @property
-    def columns(self) -> dict[str, str]:
-        """The columns that are named, and by which argument."""
-        if self.groupby is not None:
-            return {self.groupby: "groupby"}
-        if self.interaction is not None:
-            return dict.fromkeys(self.interaction, "interaction")
-        named = {self.dose: "dose"} | ({} if self.strata is None else {self.strata: "strata"})
-        return {str(name): argument for name, argument in named.items()}
 
-    def rows(self, column: Callable[[str], Any], where: Callable[[str], str]) -> tuple[Groups[Indices], Design | None]:
-        """The rows of both groups, and the design, if there are more than two groups.
+def groups_in(
+    frame: Any,
+    groupby: str | None,
+    background: Any,
+    foreground: Any,
+    several: bool,
+    factors: Any,
+    case: Any,
+    dose: str | None,
+    strata: str | None,
+    *,
+    where: str,
+) -> tuple[Groups[Indices], Design | None, dict[str, str]]:
+    """Two groups, several conditions, two factors or a dose, by columns of a frame: the arguments of `from_frame`.
 
-        Parameters
-        ----------
-        column : callable
-            From the name of a column to its values.
-        where : callable
-            From the name of a column to what it is called, for messages.
-        """
-        if self.interaction is not None:
-            first, second = self.interaction
-            return interaction(column(first), column(second), self.case, (first, second))
-        if self.dose is not None:
-            return doses(column(self.dose), None if self.strata is None else column(self.strata), self.dose)
-        assert self.groupby is not None
-        values = np.asarray(column(self.groupby))
-        named = isinstance(self.foreground, Mapping)
-        every = [value for own in self.foreground.values() for value in as_list(own)] if named else self.foreground
-        rows = group_rows(values, self.background, every, where(self.groupby))
-        if not (named or self.conditions):
-            return rows, None
-        if len(rows) > 2:
-            raise GroupError(
-                "Several conditions share one background, but there are several: pass a list of values as background=."
-            )
-        own = values[rows.foreground].tolist()
-        labels = {str(name): as_list(given) for name, given in self.foreground.items()} if named else {}
-        if not named:
-            labels = {str(value): [value] for value in (list(dict.fromkeys(own)) if every is None else as_list(every))}
-        names = list(labels)
-        of_value = {value: k for k, of_name in enumerate(labels.values()) for value in of_name}
-        codes = np.array([of_value[value] for value in own], dtype=np.intp)
-        cell_of = rows.like([codes, np.full(len(rows["background"]), len(names))])
-        return rows, conditions(cell_of, [*names, "background"], self.groupby)
+    Returns the rows of both groups, the design, if there are more than two groups, and the columns that were named,
+    each with its argument. `where` is "the frame" or "adata.obs".
+    """
+    given = {"groupby": groupby, "interaction": factors, "dose": dose}
+    if len(asked := [name for name, own in given.items() if own is not None]) != 1:
+        raise GroupError(
+            "Pass one of groupby= (two groups, or several conditions and a background), interaction= (two factors) "
+            f"and dose= (a number); got {listed(asked) if asked else 'none of them'}."
+        )
+    beside = {
+        "groupby": {"background": background, "foreground": foreground, "conditions": several or None},
+        "interaction": {"case": case},
+        "dose": {"strata": strata},
+    }
+    for design, arguments in beside.items():
+        if design not in asked and (extra := [name for name, own in arguments.items() if own is not None]):
+            raise GroupError(f"{extra[0]}= goes with {design}=, but {asked[0]}= was given: leave one of them out.")
+    if factors is not None and not (
+        isinstance(factors, tuple | list)
+        and len(factors) == 2
+        and all(isinstance(name, str) for name in factors)
+        and factors[0] != factors[1]
+    ):
+        raise GroupError(f'interaction={factors!r} must name two different columns, such as ("genotype", "drug").')
+    named = [(groupby, "groupby"), *((one, "interaction") for one in factors or ()), (dose, "dose"), (strata, "strata")]
+    columns = {column: argument for column, argument in named if column is not None}
+    for column, argument in columns.items():
+        check_column(frame, column, argument, where)
+    values = {column: np.asarray(frame[column]) for column in columns}
+    if factors is not None:
+        first, second = factors
+        return *interaction(values[first], values[second], case, (first, second)), columns
+    if dose is not None:
+        return *doses(values[dose], None if strata is None else values[strata], dose), columns
+    assert groupby is not None
+    called = f"column {groupby!r}" if where == "the frame" else f"{where}[{groupby!r}]"
+    return *_groups_by_value(values[groupby], background, foreground, several, groupby, called), columns
+
+
+def _groups_by_value(
+    values: npt.NDArray[Any], background: Any, foreground: Any, several: bool, name: str, called: str
+) -> tuple[Groups[Indices], Design | None]:
+    """The rows of two groups; and the design, if there are several conditions or a dict names them."""
+    named = {str(key): as_list(own) for key, own in foreground.items()} if isinstance(foreground, Mapping) else None
+    cases = foreground if named is None else [value for own in named.values() for value in own]
+    rows = group_rows(values, background, cases, called)
+    if named is None and not several:
+        return rows, None
+    if len(rows) > 2:
+        raise GroupError(
+            "Several conditions share one background, but there are several: pass a list of values as background=."
+        )
+    own = values[rows.foreground].tolist()
+    if named is None:
+        named = {str(value): [value] for value in (dict.fromkeys(own) if cases is None else as_list(cases))}
+    condition = {value: k for k, of_name in enumerate(named.values()) for value in of_name}
+    cell_of = rows.like([[condition[value] for value in own], np.full(len(rows["background"]), len(named))])
+    return rows, conditions(cell_of, [*named, "background"], name)
 
 
 def some_of(design: Design, chosen: Groups[Indices]) -> tuple[Groups[Indices], Design]:
@@ -401,6 +387,14 @@ def some_of(design: Design, chosen: Groups[Indices]) -> tuple[Groups[Indices], D
     return doses(z, None if design.strata is None else strata, design.name)
 
 
+def regrouped(own: Groups[Any], places: Groups[Indices], edge: int) -> Groups[Any]:
+    """What belongs to each group by the places of its samples among all, of which the first `edge` were foreground."""
+    if np.all(places.foreground < edge) and np.all(places["background"] >= edge):  # as always but for doses
+        return own.like([take(own.foreground, places.foreground), take(own["background"], places["background"] - edge)])
+    every = None if own.foreground is None else stacked(list(own))
+    return places.map(lambda some: take(every, some))
+
+
 # ---------------------------------------------------------------------- weights and means
 
 
@@ -409,14 +403,6 @@ def _effective(weights: Array) -> Array:
     if np.all(weights == weights[0]):
         return np.ones(weights.size)
     found: Array = weights * (weights.sum() / np.sum(weights**2))
-    return found
-
-
-def _mid_ranks(values: Array) -> Array:
-    """Ranks about their mean; equal values share the mean of theirs."""
-    _, code, counts = np.unique(values, return_inverse=True, return_counts=True)
-    ranks = (np.cumsum(counts) - (counts - 1) / 2)[code]
-    found: Array = ranks - (values.size + 1) / 2
     return found
 
 

@@ -1,25 +1,22 @@
-"""`Groups`, the container for a foreground and its backgrounds, and `Tables`, the checked rows of all groups."""
+"""`Groups`, one value for each group of rows, and which rows are in which group by their labels."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
-from .._util.arrays import Array, Rows
-from .._util.text import listed
-from ..exceptions import GroupError
+from .._util.arrays import host, is_sparse
+from .._util.text import as_list, did_you_mean, is_missing, listed, plural, spelling
+from ..exceptions import GroupError, TableWarning, warn
 
+Codes = npt.NDArray[np.intp]
+MAX_LISTED = 10
 T = TypeVar("T")
 R = TypeVar("R")
-
-
-def is_moments(table: Any) -> bool:
-    """Whether a table is given as moments, a class of a higher floor; tensors of torch have a method `scatter`."""
-    return hasattr(table, "scatter") and hasattr(table, "weight")
 
 
 @dataclass(frozen=True)
@@ -86,92 +83,156 @@ class Groups(Generic[T]):
         return self.like(map(function, self.names, self))
 
 
-@dataclass(frozen=True)
-class Tables:
-    """What fits read: the rows of all groups as arrays, with their means and weights.
+def named_backgrounds(background: Any) -> dict[str, Any]:
+    """A dict of backgrounds by name. A single table is named "background"; None gives an empty dict."""
+    if not isinstance(background, Mapping) or is_sparse(background):  # SciPy's dok_array is a dict, too
+        return {} if background is None else {"background": background}
+    if not background:
+        raise GroupError("background is an empty dict: pass at least one table.")
+    _distinct_names(list(background))
+    return {str(name): table for name, table in background.items()}
 
-    A `Study` has them beside the tables as they were given. Adjusted, shortened or filled rows, and moments in place of
-    rows, are other `Tables` of the same groups.
 
-    Attributes
-    ----------
-    rows : Groups of tables of shape (n_k, D), or of Moments in their place
-    means : Groups of ndarray of shape (D,)
-        Column means; nan for columns with missing values.
-    names : tuple of str, or None
-        Feature names.
-    text_names : bool
-        Whether the table's own column names were strings, as scikit-learn requires.
-    weights : Groups of ndarray of shape (n_k,), or of None
-        How often each row counts, above 0; None in a group whose rows all count once.
-    kept : Groups of ndarray of bool, or of None
-        Which rows of the study these are, if rows of weight 0, or without any value, were left out.
-    shortened : Groups of ndarray of int, or None
-        Which of the rows are so long that they count less (F42); None if that was not asked.
-    """
-
-    rows: Groups[Rows]
-    means: Groups[Array]
-    names: tuple[str, ...] | None
-    text_names: bool
-    weights: Groups[Array | None]
-    kept: Groups[npt.NDArray[np.bool_] | None]
-    shortened: Groups[npt.NDArray[np.intp]] | None = None
-
-    @classmethod
-    def of_moments(cls, moments: Groups[Any], names: tuple[str, ...] | None, text_names: bool) -> Tables:
-        """Moments in place of rows."""
-        none: Groups[Any] = moments.map(lambda _: None)
-        return cls(moments, moments.map(lambda group: group.mean), names, text_names, none, none)
-
-    @property
-    def totals(self) -> Groups[float]:
-        """The number of rows of each group, or the sum of their weights."""
-        return self.rows.map(lambda rows, w: float(rows.shape[0] if w is None else w.sum()), self.weights)
-
-    @property
-    def incomplete(self) -> bool:
-        """Whether values are missing: `column_means` has found some, and their means are nan."""
-        return not all(np.isfinite(mean).all() for mean in self.means)
-
-    @property
-    def are_moments(self) -> bool:
-        """Whether moments take the place of rows."""
-        return is_moments(self.rows.foreground)
-
-    @property
-    def n_features(self) -> int:
-        """D."""
-        return self.means.foreground.size
-
-    def feature(self, index: int) -> str:
-        """A feature's name in quotes, or its column number."""
-        return feature_label(self.names, index)
-
-    def foreground_alone(self) -> Tables:
-        """The foreground as the only group."""
-        return self._regrouped(lambda groups: Groups.of(groups.foreground))
-
-    def exchanged(self) -> Tables:
-        """The background as the foreground, and the foreground as the background."""
-        return self._regrouped(lambda groups: groups.like(list(groups)[::-1]))
-
-    def _regrouped(self, change: Callable[[Groups[Any]], Groups[Any]]) -> Tables:
-        rows, means, weights, kept = map(change, (self.rows, self.means, self.weights, self.kept))
-        long = None if self.shortened is None else change(self.shortened)
-        return replace(self, rows=rows, means=means, weights=weights, kept=kept, shortened=long)
-
-    def with_one_background(self, name: str) -> Tables:
-        """These tables; raise if there are several backgrounds."""
-        backgrounds = self.rows.names[1:]
-        if len(backgrounds) > 1:
+def _distinct_names(labels: Sequence[Any]) -> list[str]:
+    """Names of backgrounds, from labels of any type."""
+    names = list(map(str, labels))
+    for k, name in enumerate(names):
+        if name in ("", "foreground", *names[:k]):
             raise GroupError(
-                f"{name} compares two groups, but there are {len(backgrounds)} backgrounds ({listed(backgrounds)}): "
-                "pass one of them, or stack those that were measured alike into one table."
+                f"{labels[k]!r} cannot be the name of a background: names must differ, and may not be empty or "
+                "'foreground'."
             )
-        return self
+    return names
 
 
-def feature_label(names: Sequence[str] | None, index: int) -> str:
-    """A feature's name in quotes, or its column number."""
-    return repr(names[index]) if names else f"column {index}"
+def groups_of(X: Any, background: Any) -> Groups[Any]:
+    """The tables of the foreground and of each background, as they were given."""
+    others = named_backgrounds(background)
+    return Groups.from_items([X, *others.values()], ("foreground", *others))
+
+
+def by_background(given: Any, backgrounds: Iterable[str], argument: str, *, all_of_them: bool = True) -> list[Any]:
+    """What was given for each background: one thing, or a dict with one for each, or only for some; else None."""
+    names = list(backgrounds)
+    if given is None:
+        return [None] * len(names)
+    if not isinstance(given, Mapping):
+        if len(names) > 1:
+            raise GroupError(
+                f"There are {len(names)} backgrounds: pass {argument}= as a dict with the names {listed(names)}."
+            )
+        return [given] * len(names)
+    own = {str(name): value for name, value in given.items()}
+    if not own.keys() <= set(names) or (all_of_them and len(own) < len(names)):
+        raise GroupError(f"{argument} has {listed(list(own))}, but the backgrounds are {listed(names)}.")
+    return [own.get(name) for name in names]
+
+
+def check_labelled(y: Any, background_label: Any, background_weight: Any = None) -> None:
+    """Raise if stacked rows have no labels in y, or if the background's weights are separate."""
+    if y is None:
+        raise GroupError(
+            f"background_label={background_label!r} needs y: one label per row of X. "
+            "Or pass the background table as background=."
+        )
+    if background_weight is not None:
+        raise GroupError("background_weight= is for a background= table: sample_weight= has one for each row of X.")
+
+
+def label_groups(y: Any, background_label: Any, n_rows: int) -> tuple[Codes, tuple[str, ...]]:
+    """The group of each row, shape (n,), 0 for the foreground and k for the k-th background label; and their names."""
+    wanted = list(background_label) if _is_list(background_label) else [background_label]
+    if not wanted or any(isinstance(label, list | tuple | dict | set) for label in wanted):
+        raise GroupError(f"background_label={background_label!r} must be a label that occurs in y, or a list of them.")
+    labels = np.ravel(host(y))
+    if labels.size != n_rows:
+        raise GroupError(f"y has {labels.size} labels for {n_rows} rows: pass one per row.")
+    missing = sum(map(is_missing, labels.tolist()))
+    if missing:
+        raise GroupError(f"{missing} of {n_rows} labels in y are missing: drop those rows or assign them to a group.")
+    group_of = np.zeros(labels.size, dtype=np.intp)
+    for k, label in enumerate(wanted, 1):
+        group_of[np.broadcast_to(np.asarray(labels == label, dtype=bool), labels.shape)] = k
+    names = _distinct_names(wanted) if _is_list(background_label) else ["background"]
+    return group_of, ("foreground", *names)
+
+
+def _is_list(background_label: Any) -> bool:
+    return isinstance(background_label, list | tuple | np.ndarray)
+
+
+def check_present(group_of: Codes, y: Any, background_label: Any) -> None:
+    """Raise unless each group has at least 2 rows; warn of labels that are nearly the background's."""
+    labels = list(background_label) if _is_list(background_label) else [background_label]
+    found = list(dict.fromkeys(np.ravel(host(y)).tolist()))
+    n_cases, *counts = np.bincount(group_of, minlength=len(labels) + 1).tolist()
+    for label, count in zip(labels, counts, strict=True):
+        if count == 0:
+            raise GroupError(
+                f"No row has the background label {label!r}. Labels in y: {listed(found, MAX_LISTED)}."
+                f"{did_you_mean(label, found) if isinstance(label, str) else ''}"
+            )
+    if n_cases == 0:
+        raise GroupError(f"All {group_of.size} rows have the background label {listed(labels)}: no foreground is left.")
+    if len(labels) == 1 and min(n_cases, *counts) == 1:
+        raise GroupError(
+            f"The background has {counts[0]} and the foreground {n_cases} rows: each group needs at least 2."
+        )
+    if min(n_cases, *counts) == 1:
+        which = "the foreground" if n_cases == 1 else f"the background {labels[counts.index(1)]!r}"
+        raise GroupError(f"Each group needs at least 2 rows, but {which} has 1.")
+    _warn_of_spelling([label for label in found if label not in labels], labels, "y")
+
+
+def _warn_of_spelling(cases: list[Any], controls: list[Any], where: str) -> None:
+    """Warn of values of the foreground that differ from those of the background only in case or blanks."""
+    known = {spelling(label) for label in controls if isinstance(label, str)}
+    if alike := [label for label in cases if isinstance(label, str) and spelling(label) in known]:
+        warn(
+            f"Rows labelled {listed(alike)} count as foreground: in {where}, this differs from the background's label "
+            "only in case or blanks. If they are background too, spell the labels alike.",
+            TableWarning,
+        )
+
+
+def group_rows(values: npt.NDArray[Any], background: Any, foreground: Any, where: str) -> Groups[Codes]:
+    """The rows of each group, from a column (N,) that tells them apart; `where` it is, for messages.
+
+    A list of values is one group; a dict of them has several backgrounds by name. The foreground may be all others.
+    """
+    own = values.tolist()
+    missing = np.array([is_missing(value) for value in own], dtype=bool)
+    levels = list(dict.fromkeys(value for value, gone in zip(own, missing, strict=True) if not gone))
+    if isinstance(background, Mapping):
+        named = {str(name): as_list(labels) for name, labels in background.items()}
+    else:
+        named = {"background": as_list(background)}
+    controls = [label for labels in named.values() for label in labels]
+    cases = as_list(foreground) if foreground is not None else [level for level in levels if level not in controls]
+    if not controls or background is None:
+        raise GroupError(f"background= names no value of {where}: name the one that marks the background.")
+    for argument, wanted in (("background", controls), ("foreground", cases)):
+        for label in wanted:
+            if label not in levels:
+                have = listed(levels, MAX_LISTED) or "no values"
+                raise GroupError(
+                    f"{argument}={label!r} does not occur in {where}, which has {have}."
+                    f"{did_you_mean(str(label), map(str, levels))}"
+                )
+    if twice := [label for label in dict.fromkeys(controls) if controls.count(label) > 1]:
+        raise GroupError(f"background: {listed(twice)} is in several backgrounds: name each value once.")
+    if both := [label for label in cases if label in controls]:
+        raise GroupError(f"background and foreground both have {listed(both)}: a sample is in one group only.")
+    if not cases:
+        raise GroupError(f"All values of {where} are background, so no foreground is left: name fewer of them.")
+    if foreground is None and missing.any():
+        raise GroupError(
+            f"{missing.sum()} of {plural(missing.size, 'sample')} have no value in {where}: fill it in, drop them, or "
+            "name the values of the foreground with foreground=, so that they belong to no group."
+        )
+    if foreground is None:
+        _warn_of_spelling(cases, controls, where)
+    labels_of = [cases, *named.values()]
+    return Groups.from_items(
+        (np.flatnonzero([value in labels for value in own]) for labels in labels_of), ("foreground", *named)
+    )

@@ -13,8 +13,9 @@ from .._files import check_values
 from .._util.arrays import Array, Rows, cast, is_sparse, stacked
 from .._util.checks import check_option
 from .._util.text import default_names
-from ._groups import Groups, feature_label
-from ._tables import check_names, check_table, column_means
+from ._groups import Groups
+from ._names import check_names, feature_label
+from ._tables import check_table, column_means
 from .rows import DaskRows, blocks, storage
 
 T = TypeVar("T")
@@ -116,18 +117,10 @@ class Scaling:
 def check_same_tables(
     means: Groups[Array], fitted: Groups[Scaling], *, weights: Groups[float] | None = None, estimated: bool = False
 ) -> None:
-    """Raise if tables are not those of a fit, judging by numbers of rows and column means.
+    """Raise if tables are not those of a fit, judging by numbers of rows and column means, nan where unknown.
 
-    Parameters
-    ----------
-    means : Groups of ndarray of shape (D,)
-        Column means of the tables; nan where unknown.
-    fitted : Groups of Scaling
-        Of the fit. A background that the fit did not have is not compared.
-    weights : Groups of float, optional
-        Numbers of rows of the tables.
-    estimated : bool
-        Whether the fit has means that are expected given the model, which differ from those of the observed values.
+    A background that the fit did not have is not compared. The means of a fit may be `estimated`, expected given the
+    model, and then differ from those of the observed values.
     """
     names = ("X", *fitted.names[1:])
     for mean, known, name in zip(means, fitted, names, strict=False):

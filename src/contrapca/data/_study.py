@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from itertools import pairwise
@@ -11,36 +11,36 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from .._util.arrays import is_sparse
 from .._util.tables import shown_as_html
 from .._util.text import as_list, is_missing, joined, listed, plural
 from ..exceptions import GroupError
-from ._arguments import (
+from ._anndata import matrix_of
+from ._covariates import Encoded, checked_covariates, encoded_covariates, without_covariates
+from ._design import (
+    Design,
+    check_doses_in_blocks,
+    conditions_of,
+    groups_in,
+    regrouped,
+    some_of,
+    stacked_conditions,
+)
+from ._groups import Groups, groups_of
+from ._names import checked_features, column_names, index_names
+from ._samples import (
+    Indices,
     check_column,
     check_known,
-    checked_features,
-    matrix_of,
+    checked_blocks,
+    checked_labels,
     n_rows_of,
     names_in,
     read_known,
     select,
-    stacked,
+    table_units,
     take,
 )
-from ._blocks import Indices, checked_blocks, table_units
-from ._covariates import Encoded, checked_covariates, encoded_covariates, without_covariates
-from ._design import Asked, Design, check_doses_in_blocks, conditions, some_of
-from ._groups import Groups, Tables, is_moments
-from ._labels import checked_labels, named_backgrounds
-from ._tables import (
-    check_same_columns,
-    checked_tables,
-    column_names,
-    index_names,
-    moments_tables,
-    refuse_missing,
-    stacked_tables,
-)
+from ._tables import Tables, checked_tables, is_moments, moments_tables, refuse_missing, stacked_tables
 
 
 @dataclass(frozen=True, eq=False, init=False, repr=False)
@@ -142,18 +142,12 @@ class Study:
     ) -> None:
         # The groups, and what is said of each; columns that are named here are no features.
         given = groups_of(X, background) if groups is None else conditions_of(X, groups, background)
-        for k, (group, table) in enumerate(zip(given.names, given, strict=True)):
-            if any(same_table(table, other) if groups else table is other for other in list(given)[:k]):
-                raise GroupError(f"The {group} is a table of another group, too: a sample is in one group only.")
+        check_different(given, by_value=groups is not None)
         beside = {"blocks": blocks, "covariates": covariates, "weights": weights, "labels": labels, "names": names}
         rows, known = read_known(given, beside)
         design = None
         if groups is not None:
-            counts = rows.map(n_rows_of)
-            rows, known = stacked_conditions(rows, known)
-            cells = np.repeat(np.arange(len(counts)), list(counts))
-            edge = sum(list(counts)[:-1])
-            design = conditions(rows.like([cells[:edge], cells[edge:]]), given.names)
+            rows, known, design = stacked_conditions(rows, known)
         if label_name is None:
             first = labels[0] if isinstance(labels, tuple) and labels else labels
             label_name = first if isinstance(first, str) else getattr(first, "name", None)
@@ -190,11 +184,12 @@ class Study:
             )
         # A value for each sample.
         counts = rows.map(n_rows_of)
+        names = checked_labels(known["names"], counts, "names")
         beside: dict[str, Any] = {
             "blocks": checked_blocks(known["blocks"], counts, paired=paired),
             "covariates": checked_covariates(known["covariates"], rows),
             "labels": checked_labels(known["labels"], counts, "labels", allow_missing=True),
-            "_names": checked_labels(known["names"], counts, "names"),
+            "_names": names.map(lambda own: None if own is None else list(map(str, own))),
         }
         if design is not None:
             check_doses_in_blocks(design, beside["blocks"])
@@ -205,25 +200,13 @@ class Study:
             beside = {key: None if own is None else own.map(take, chosen) for key, own in beside.items()}
         return self._set(rows, tables, **beside, label_name=label_name, paired=paired, design=design)
 
-    def _set(
-        self,
-        rows: Groups[Any],
-        tables: Tables,
-        blocks: Groups[list[Any]] | None = None,
-        covariates: Groups[dict[str, npt.NDArray[Any]]] | None = None,
-        labels: Groups[Any] | None = None,
-        label_name: str | None = None,
-        paired: bool = False,
-        design: Design | None = None,
-        _names: Groups[Any] | None = None,
-    ) -> Study:
+    def _set(self, rows: Groups[Any], tables: Tables, **known: Any) -> Study:
         """Set all fields, which are checked already, but for what covariates say together."""
-        nothing: Groups[Any] = rows.map(lambda _: None)
-        labels, names = (nothing if own is None else own for own in (labels, _names))
-        names = names.map(lambda own: None if own is None else list(map(str, own)))
-        values = rows, tables, blocks, covariates, labels, label_name, paired, design, names
-        for field, value in zip(fields(self), values, strict=True):
-            object.__setattr__(self, field.name, value)
+        nothing = rows.map(lambda _: None)
+        default = dict.fromkeys(("blocks", "covariates", "label_name", "design"))
+        default |= {"labels": nothing, "paired": False, "_names": nothing}
+        for name, value in {"rows": rows, "tables": tables, **default, **known}.items():
+            object.__setattr__(self, name, value)
         _ = self._encoded  # raises here, not in the function that needs it
         return self
 
@@ -278,16 +261,15 @@ class Study:
             Columns.
         paired : bool, default False
         """
-        asked = Asked(groupby, background, foreground, conditions, interaction, case, dose, strata)
-        for column, argument in asked.columns.items():
-            check_column(frame, column, argument, "the frame")
+        rows, design, used = groups_in(
+            frame, groupby, background, foreground, conditions, interaction, case, dose, strata, where="the frame"
+        )
         named = {"blocks": blocks, "covariates": covariates, "weights": weights, "labels": labels}
         shared = [column for argument, own in named.items() for column in names_in(own, argument)]
         if groupby is not None and groupby in shared:
             argument = next(argument for argument, own in named.items() if groupby in names_in(own, argument))
             raise GroupError(f"The column {groupby!r} is used twice, as groupby= and {argument}=: use it once.")
-        rows, design = asked.rows(lambda name: np.asarray(frame[name]), lambda name: f"column {name!r}")
-        left = [name for name in column_names(frame) or [] if name not in asked.columns or name in shared]
+        left = [name for name in column_names(frame) or [] if name not in used or name in shared]
         table = select(frame, left)
         found, known = read_known(rows.map(lambda own: take(table, own)), named | {"names": None})
         return object.__new__(cls)._check(found, known, None, labels, paired, design)
@@ -328,22 +310,22 @@ class Study:
             Which genes: a column of `adata.var`; "auto" means "highly_variable" if that is there.
         """
         obs = adata.obs
-        asked = Asked(groupby, background, foreground, conditions, interaction, case, dose, strata)
-        for column, argument in asked.columns.items():
-            check_column(obs, column, argument, "adata.obs")
-        cells, design = asked.rows(lambda name: np.asarray(obs[name]), lambda name: f"adata.obs[{name!r}]")
+        cells, design, _ = groups_in(
+            obs, groupby, background, foreground, conditions, interaction, case, dose, strata, where="adata.obs"
+        )
         matrix, mask, features = matrix_of(adata, layer, obsm, mask_var)
         rows = cells.map(lambda own: matrix[own] if mask is None else matrix[own][:, np.flatnonzero(mask)])
         obs_names = np.asarray(obs.index, dtype=object)
-        given: dict[str, Any] = {"names": tuple(list(map(str, obs_names[own])) for own in cells)}
         named = {"blocks": blocks, "covariates": covariates, "weights": weights, "labels": labels}
+        given: dict[str, Any] = dict.fromkeys(named)
+        given["names"] = tuple(list(map(str, obs_names[own])) for own in cells)
         for argument, columns in named.items():
-            for name in names_in(columns, argument):
+            names = names_in(columns, argument)
+            for name in names:
                 check_column(obs, name, argument, "adata.obs")
-            values = (
-                None if columns is None else obs[names_in(columns, argument) if argument == "covariates" else columns]
-            )
-            given[argument] = None if values is None else tuple(values.iloc[own] for own in cells)
+            if columns is not None:
+                values = obs[names if argument == "covariates" else columns]
+                given[argument] = tuple(values.iloc[own] for own in cells)
         found, known = read_known(rows, given)
         return object.__new__(cls)._check(found, known, features, labels, paired, design)
 
@@ -401,9 +383,7 @@ class Study:
 
     @cached_property
     def _encoded(self) -> Encoded | None:
-        return _with_design(
-            None if self.covariates is None else encoded_covariates(self.tables, self.covariates), self.design
-        )
+        return _as_numbers(self, self.tables)
 
     @cached_property
     def _adjusted(self) -> Tables:
@@ -490,18 +470,9 @@ def study_of(
 ) -> Study:
     """The study itself, or that of tables as `fit` takes them: the only way in for tables.
 
-    Parameters
-    ----------
-    X, background, y, sample_weight
-        As for `fit`.
-    name : str
-        What needs the study, for messages.
-    background_label : label or list of labels, optional
-        The rows of `X` with this label in `y` are background. Without it `y` is ignored, as scikit-learn's
-        transformers do.
-    needs_background : bool
-    designs : bool
-        Whether the groups may be weighted rows of several conditions, of two factors or of a dose.
+    `name` is what needs the study, for messages. With `background_label`, a label or a list of them, the rows of `X`
+    that have it in `y` are background; without it `y` is ignored, as scikit-learn's transformers do. With `designs`,
+    groups may be weighted rows of several conditions, of two factors or of a dose.
     """
     if isinstance(X, Study):
         given = {"y": y, "background=": background, "sample_weight=": sample_weight}
@@ -541,56 +512,13 @@ def study_of(
     return study
 
 
-def groups_of(X: Any, background: Any) -> Groups[Any]:
-    """The tables of the foreground and of each background, as they were given."""
-    others = named_backgrounds(background)
-    return Groups.from_items([X, *others.values()], ("foreground", *others))
-
-
-def conditions_of(X: Any, groups: Mapping[str, Any], background: Any) -> Groups[Any]:
-    """The tables of several conditions, and last of the background that they share."""
-    if X is not None:
-        raise GroupError("Pass the foreground as X, or several conditions as groups=, not both.")
-    if not isinstance(groups, Mapping) or not groups:
-        raise GroupError('groups= is a dict of the tables of several conditions by name, {"A": XA, "B": XB}.')
-    if background is None or (isinstance(background, Mapping) and not is_sparse(background)):
-        raise GroupError("Several conditions share one background: pass one table as background=.")
-    if any(is_moments(table) for table in (*groups.values(), background)):
-        raise GroupError("Moments have no rows, so they cannot be stacked into conditions: pass the tables.")
-    return Groups.from_items([*groups.values(), background], (*map(str, groups), "background"))
-
-
-def same_table(table: Any, other: Any) -> bool:
-    """Whether both are one table, or have equal values."""
-    if table is other:
-        return True
-    arrays = isinstance(table, np.ndarray) and isinstance(other, np.ndarray)
-    return arrays and table.shape == other.shape and bool(np.array_equal(table, other))
-
-
-def stacked_conditions(rows: Groups[Any], known: dict[str, Groups[Any]]) -> tuple[Groups[Any], dict[str, Groups[Any]]]:
-    """Tables of several conditions as one foreground, and what is known of their samples."""
-    first = rows.foreground
-    for name, table in zip(rows.names[1:], rows.backgrounds, strict=True):
-        widths = [np.shape(own)[1] if len(np.shape(own)) == 2 else 0 for own in (first, table)]
-        check_same_columns(widths[0], widths[1], column_names(first), column_names(table), name)
-    found = {}
-    for argument, own in {"tables": rows, **known}.items():
-        if any(one is not None for one in own) and any(one is None for one in list(own)[:-1]):
-            missing = [name for name, one in zip(own.names, own, strict=True) if one is None]
-            raise GroupError(f"{argument} is given, but not for {listed(missing)}: pass it for each condition.")
-        *cases, controls = own
-        foreground = None if cases[0] is None else stacked(cases)
-        found[argument] = Groups(foreground, (controls,), ("foreground", "background"))
-    return found.pop("tables"), found
-
-
-def regrouped(own: Groups[Any], places: Groups[Indices], edge: int) -> Groups[Any]:
-    """What belongs to each group by the places of its samples among all, of which the first `edge` were foreground."""
-    if np.all(places.foreground < edge) and np.all(places["background"] >= edge):  # as always but for doses
-        return own.like([take(own.foreground, places.foreground), take(own["background"], places["background"] - edge)])
-    every = None if own.foreground is None else stacked(list(own))
-    return places.map(lambda some: take(every, some))
+def check_different(given: Groups[Any], *, by_value: bool) -> None:
+    """Raise if two groups are one table, or, by value, equal arrays."""
+    for k, (group, table) in enumerate(zip(given.names, given, strict=True)):
+        for other in list(given)[:k]:
+            arrays = by_value and isinstance(table, np.ndarray) and isinstance(other, np.ndarray)
+            if table is other or (arrays and np.array_equal(table, other)):
+                raise GroupError(f"The {group} is a table of another group, too: a sample is in one group only.")
 
 
 def changed(study: Study, **fields_: Any) -> Study:
@@ -645,16 +573,18 @@ def encoded_of(study: Study, tables: Tables | None = None) -> Encoded | None:
     """Covariates as numbers, of all rows or of those that are left in these tables; None if there are none."""
     if tables is None or study.covariates is None or all(kept is None for kept in tables.kept):
         return study._encoded
-    return _with_design(encoded_covariates(tables, study.covariates), study.design)
+    return _as_numbers(study, tables)
 
 
-def _with_design(encoded: Encoded | None, design: Design | None) -> Encoded | None:
+def _as_numbers(study: Study, tables: Tables) -> Encoded | None:
     """Covariates beside the columns that a design regresses out: means of its cells."""
-    if design is None or design.columns.foreground.shape[1] == 0:
+    encoded = None if study.covariates is None else encoded_covariates(tables, study.covariates)
+    columns = None if study.design is None else study.design.columns
+    if columns is None or columns.foreground.shape[1] == 0:
         return encoded
     if encoded is None:
-        return Encoded((), design.columns)
-    return Encoded(encoded.columns, encoded.numbers.map(lambda own, more: np.hstack([own, more]), design.columns))
+        return Encoded((), columns)
+    return Encoded(encoded.columns, encoded.numbers.map(lambda own, more: np.hstack([own, more]), columns))
 
 
 def units_of(study: Study, tables: Tables | None = None, *, least: int, what: str) -> Groups[Indices]:

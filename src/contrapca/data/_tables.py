@@ -1,10 +1,9 @@
-"""The one door for tables: what users pass becomes checked rows of groups, with the names of features and samples."""
+"""The one door for tables: what users pass becomes `Tables`, the checked rows of all groups."""
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterable, Mapping
-from operator import itemgetter
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -18,23 +17,116 @@ from .._util.arrays import (
     chosen,
     filled_mask,
     float_type,
+    host,
     is_sparse,
-    library_of,
     namespace,
     on_device,
     place_of,
 )
-from .._util.text import default_names, is_missing, listed, plural
+from .._util.text import is_missing, listed, plural
 from ..exceptions import GroupError, NonFiniteError
-from ._groups import Groups, Tables, feature_label, is_moments
-from ._labels import check_labelled, check_present, label_groups
-from ._weights import check_total, check_weights, counted_rows
+from ._groups import Groups, check_labelled, check_present, label_groups
+from ._names import check_same_columns, column_names, distinct, feature_label
 from .rows import DaskRows, as_rows, is_kept, storage
 
 COMPLEX = (
     "Complex data not supported: the table's type is {}. Pass real numbers, for example real and imaginary parts as "
     "separate columns."
 )
+
+
+@dataclass(frozen=True)
+class Tables:
+    """What fits read: the rows of all groups as arrays, with their means and weights.
+
+    A `Study` is what a user said, checked once. Fits change its rows: they leave some out, regress covariates out,
+    shorten long rows, fill values in, take folds, or have moments in place of rows. Each of these is other `Tables` of
+    the same study, so that what is known of samples need not change with them.
+
+    Attributes
+    ----------
+    rows : Groups of tables of shape (n_k, D), or of Moments in their place
+    means : Groups of ndarray of shape (D,)
+        Column means; nan for columns with missing values.
+    names : tuple of str, or None
+        Feature names.
+    text_names : bool
+        Whether the table's own column names were strings, as scikit-learn requires.
+    weights : Groups of ndarray of shape (n_k,), or of None
+        How often each row counts, above 0; None in a group whose rows all count once.
+    kept : Groups of ndarray of bool, or of None
+        Which rows of the study these are, if rows of weight 0, or without any value, were left out.
+    shortened : Groups of ndarray of int, or None
+        Which of the rows are so long that they count less (F42); None if that was not asked.
+    """
+
+    rows: Groups[Rows]
+    means: Groups[Array]
+    names: tuple[str, ...] | None
+    text_names: bool
+    weights: Groups[Array | None]
+    kept: Groups[npt.NDArray[np.bool_] | None]
+    shortened: Groups[npt.NDArray[np.intp]] | None = None
+
+    @classmethod
+    def of_moments(cls, moments: Groups[Any], names: tuple[str, ...] | None, text_names: bool) -> Tables:
+        """Moments in place of rows."""
+        none: Groups[Any] = moments.map(lambda _: None)
+        return cls(moments, moments.map(lambda group: group.mean), names, text_names, none, none)
+
+    @property
+    def totals(self) -> Groups[float]:
+        """The number of rows of each group, or the sum of their weights."""
+        return self.rows.map(lambda rows, w: float(rows.shape[0] if w is None else w.sum()), self.weights)
+
+    @property
+    def incomplete(self) -> bool:
+        """Whether values are missing: `column_means` has found some, and their means are nan."""
+        return not all(np.isfinite(mean).all() for mean in self.means)
+
+    @property
+    def are_moments(self) -> bool:
+        """Whether moments take the place of rows."""
+        return is_moments(self.rows.foreground)
+
+    @property
+    def n_features(self) -> int:
+        """D."""
+        return self.means.foreground.size
+
+    def feature(self, index: int) -> str:
+        """A feature's name in quotes, or its column number."""
+        return feature_label(self.names, index)
+
+    def foreground_alone(self) -> Tables:
+        """The foreground as the only group."""
+        return self._regrouped(lambda groups: Groups.of(groups.foreground))
+
+    def exchanged(self) -> Tables:
+        """The background as the foreground, and the foreground as the background."""
+        return self._regrouped(lambda groups: groups.like(list(groups)[::-1]))
+
+    def _regrouped(self, change: Callable[[Groups[Any]], Groups[Any]]) -> Tables:
+        found: dict[str, Any] = {k: change(own) for k, own in vars(self).items() if isinstance(own, Groups)}
+        return replace(self, **found)
+
+    def with_one_background(self, name: str) -> Tables:
+        """These tables; raise if there are several backgrounds."""
+        backgrounds = self.rows.names[1:]
+        if len(backgrounds) > 1:
+            raise GroupError(
+                f"{name} compares two groups, but there are {len(backgrounds)} backgrounds ({listed(backgrounds)}): "
+                "pass one of them, or stack those that were measured alike into one table."
+            )
+        return self
+
+
+def is_moments(table: Any) -> bool:
+    """Whether a table is given as moments, a class of a higher floor; tensors of torch have a method `scatter`."""
+    return hasattr(table, "scatter") and hasattr(table, "weight")
+
+
+# ---------------------------------------------------------------------- one table
 
 
 def check_table(table: Any, name: str, group: str = "foreground", *, least: int = 2) -> Rows:
@@ -46,7 +138,12 @@ def check_table(table: Any, name: str, group: str = "foreground", *, least: int 
         return check_device_table(table, f"{name} ({group})", least_rows=least)
     table = distinct(as_rows(table), f"the {group}")
     if isinstance(table, DaskRows):
-        return _check_size(table, name, group, least)
+        if table.shape[0] < least or table.shape[1] < 1:
+            raise ValueError(
+                f"Found array with {table.shape[0]} sample(s) and {table.shape[1]} feature(s) for {name} ({group}), "
+                f"while at least {least} samples and 1 feature are required."
+            )
+        return table
     if getattr(getattr(table, "dtype", None), "kind", "") == "c":
         raise ValueError(COMPLEX.format(table.dtype))
     refuse_others(table, name, f"the {group}")
@@ -63,31 +160,46 @@ def check_table(table: Any, name: str, group: str = "foreground", *, least: int 
             estimator=f"{name} ({group})",
         )
     except (TypeError, ValueError) as error:
-        if getattr(table, "ndim", 2) == 1:
-            raise type(error)(
-                f"The {group} of {name} is one column of {len(table)} values; a table of samples x features is needed "
-                "(Expected 2D array, got 1D array). Labels of the rows of one table are y, with background_label."
-            ) from error
-        if isinstance(table, Mapping) or hasattr(table, "fit"):
-            what = "dict" if isinstance(table, Mapping) else f"model, a {type(table).__name__}"
-            raise TypeError(
-                f"The {group} of {name} is a {what}; a table of samples x features is needed: an array, a data frame "
-                "(pandas.DataFrame(X) makes one of a dict of columns) or a sparse matrix."
-            ) from error
-        if isinstance(table, list | tuple) and getattr(table[0], "ndim", 0) == 2:
-            raise GroupError(
-                f"The {group} of {name} is a {type(table).__name__} of {len(table)} tables: stack them to one table "
-                "(numpy.vstack, pandas.concat), or name several backgrounds in a dict, "
-                "background={'first': ..., 'second': ...}."
-            ) from error
-        columns = unconvertible_columns(table)
-        if not columns:
+        if (explained := _explained(error, table, f"The {group} of {name}", group)) is None:
             raise
-        raise type(error)(
-            f"{error}. Columns of the {group} that are not numbers: {columns}. Drop or encode them; only numeric "
-            "columns can be used (with pandas: X.select_dtypes('number'))."
-        ) from error
+        raise explained from error
     return canonical(rows)
+
+
+def _explained(error: TypeError | ValueError, table: Any, what: str, group: str) -> Exception | None:
+    """What to do about something that scikit-learn takes for no table; None if it says that itself."""
+    if getattr(table, "ndim", 2) == 1:
+        return type(error)(
+            f"{what} is one column of {len(table)} values; a table of samples x features is needed (Expected 2D array, "
+            "got 1D array). Labels of the rows of one table are y, with background_label."
+        )
+    if isinstance(table, Mapping) or hasattr(table, "fit"):
+        kind = "dict" if isinstance(table, Mapping) else f"model, a {type(table).__name__}"
+        return TypeError(
+            f"{what} is a {kind}; a table of samples x features is needed: an array, a data frame (pandas.DataFrame(X) "
+            "makes one of a dict of columns) or a sparse matrix."
+        )
+    if isinstance(table, list | tuple) and getattr(table[0], "ndim", 0) == 2:
+        return GroupError(
+            f"{what} is a {type(table).__name__} of {len(table)} tables: stack them to one table (numpy.vstack, "
+            "pandas.concat), or name several backgrounds in a dict, background={'first': ..., 'second': ...}."
+        )
+    bad: list[str] = []  # columns that do not convert to numbers
+    if getattr(table, "ndim", 2) == 2 and hasattr(table, "shape") and not is_sparse(table):
+        names, values = column_names(table), np.asarray(table)
+        for j, column in enumerate(values.T if values.ndim == 2 else []):
+            if column.dtype == object:
+                column = np.array([np.nan if is_missing(value) else value for value in column], dtype=object)
+            try:
+                column.astype(np.float64)
+            except (TypeError, ValueError):
+                bad.append(str(names[j] if names else j))
+    if not bad:
+        return None
+    return type(error)(
+        f"{error}. Columns of the {group} that are not numbers: {listed(bad)}. Drop or encode them; only numeric "
+        "columns can be used (with pandas: X.select_dtypes('number'))."
+    )
 
 
 def refuse_labels(table: Any, name: str, group: str) -> None:
@@ -152,15 +264,6 @@ def check_device_table(table: Any, name: str, least_rows: int = 2) -> Rows:
     return table
 
 
-def _check_size(rows: DaskRows, name: str, group: str, least: int) -> DaskRows:
-    if rows.shape[0] < least or rows.shape[1] < 1:
-        raise ValueError(
-            f"Found array with {rows.shape[0]} sample(s) and {rows.shape[1]} feature(s) for {name} ({group}), while at "
-            f"least {least} samples and 1 feature are required."
-        )
-    return rows
-
-
 def without_mask(table: Any) -> Any:
     """The table with NaN for masked values (NumPy) and missing objects (None, pandas.NA)."""
     if isinstance(table, np.ma.MaskedArray):
@@ -168,6 +271,9 @@ def without_mask(table: Any) -> Any:
     if isinstance(table, np.ndarray) and table.dtype == object:
         return np.where(np.vectorize(is_missing, otypes=[bool])(table), np.nan, table)
     return table
+
+
+# ---------------------------------------------------------------------- the tables of all groups
 
 
 def stacked_tables(X: Any, y: Any, background_label: Any, sample_weight: Any, *, name: str) -> Tables:
@@ -193,16 +299,8 @@ def checked_tables(
 ) -> Tables:
     """The tables of all groups, of the same features and in the same place, without rows of weight 0.
 
-    Parameters
-    ----------
-    given : Groups of tables, as users pass them
-    weights : Groups of array-like of shape (n_k,), or of None
-    name : str
-        What needs them, for error messages.
-    features : list of str, optional
-        Names of the columns of tables that have none.
-    weights_are : str
-        The argument that weights were given as.
+    `name` is what needs them, and `weights_are` what weights were given as; tables without column names have the names
+    `features`, if any.
     """
     for group, table in zip(given.names, given, strict=True):
         refuse_labels(table, name, group)
@@ -241,21 +339,30 @@ def moments_tables(moments: Groups[Any], known: Mapping[str, Groups[Any]]) -> Ta
 
 def _counted_tables(rows: Groups[Rows], weights: Groups[Any], names: list[Any] | None, weights_are: str) -> Tables:
     """Checked rows that count, and their means."""
-    kept: Groups[Any] = rows.like([None] * len(rows.names))
-    if any(own is not None for own in weights):
-        one = weights_are == "sample_weight"  # which only the foreground has
-        called = rows.like(weights_are if one else f"{weights_are} of the {group}" for group in rows.names)
-        counted = rows.map(counted_rows, weights, rows.like(rows.names), called)
-        rows, weights, kept = (counted.map(itemgetter(k)) for k in range(3))
     texts = None if names is None else tuple(map(str, names))
-    means = []
-    for group, table, own in zip(rows.names, rows, weights, strict=True):
+    found: list[tuple[Any, ...]] = []
+    for group, table, given in zip(rows.names, rows, weights, strict=True):
+        called = weights_are if weights_are == "sample_weight" else f"{weights_are} of the {group}"
+        left, kept, often = table, None, check_weights(given, table.shape[0], called)
+        if often is not None and np.any(often == 0):
+            kept = often > 0
+            left, often = chosen(table, kept), often[kept]
+            if often.size < 2:
+                raise GroupError(f"{called} leaves one row of the {group}: each group needs at least 2.")
+        if often is not None:
+            check_total(often.sum(), called)
+            often = None if np.all(often == 1) else often
         try:
-            means.append(column_means(table, own, allow_missing=True))
+            mean = column_means(left, often, allow_missing=True)
         except NonFiniteError as error:
             raise error.within(f"(In the {group}, {feature_label(texts, error.feature)}.)") from error
+        found.append((left, mean, often, kept))
+    counted, means, times, which = (rows.like(own) for own in zip(*found, strict=True))
     text_names = names is None or all(isinstance(column, str) for column in names)
-    return Tables(rows, rows.like(means), texts, text_names, weights, kept)
+    return Tables(counted, means, texts, text_names, times, which)
+
+
+# ---------------------------------------------------------------------- missing values, devices
 
 
 def column_means(rows: Rows, weights: Array | None = None, *, allow_missing: bool = False) -> Array:
@@ -313,7 +420,6 @@ def refuse_devices(tables: Tables, name: str) -> None:
 
 
 def refuse_device(rows: Rows, name: str) -> None:
-    """The same of one table."""
     if on_device(rows):
         raise TypeError(
             f"{name} computes with NumPy, but rows are {place_of(rows)}: pass them as NumPy arrays, for example "
@@ -321,133 +427,37 @@ def refuse_device(rows: Rows, name: str) -> None:
         )
 
 
-def unconvertible_columns(table: Any) -> str:
-    """The names (or numbers) of columns that do not convert to float; empty for numeric tables."""
-    if getattr(table, "ndim", 2) != 2 or not hasattr(table, "shape") or is_sparse(table):
-        return ""
-    names, values = column_names(table), np.asarray(table)
-    bad = []
-    for j, column in enumerate(values.T if values.ndim == 2 else []):
-        if column.dtype == object:
-            column = np.array([np.nan if is_missing(value) else value for value in column], dtype=object)
-        try:
-            column.astype(np.float64)
-        except (TypeError, ValueError):
-            bad.append(str(names[j] if names else j))
-    return listed(bad)
+# ---------------------------------------------------------------------- weights
 
 
-def column_names(table: Any) -> list[Any] | None:
-    """Column names of a data frame, of any type; None for other tables."""
-    columns = getattr(table, "column_names", getattr(table, "columns", None))  # pyarrow's `columns` are the values
-    return None if columns is None else list(columns)
-
-
-def distinct(table: Any, what: str = "X") -> Any:
-    """The table itself; raise if several of its columns have the same name, for features are told apart by name."""
-    names = column_names(table)
-    if names is not None and len(set(names)) < len(names):
-        repeated = [name for name, count in Counter(names).items() if count > 1]
-        raise ValueError(
-            f"Several columns of {what} have the same name: {listed(repeated)}. Rename them, or keep the first of each "
-            "(with pandas: X.loc[:, ~X.columns.duplicated()])."
-        )
-    return table
-
-
-def text_names(table: Any) -> tuple[str, ...] | None:
-    """Column names of a data frame if all are strings; None for others, and for other tables."""
-    columns = column_names(table)
-    return tuple(columns) if columns and all(isinstance(column, str) for column in columns) else None
-
-
-def check_names(table: Any, names: list[str]) -> None:
-    """Raise if the columns of a data frame are not the fitted features in the same order."""
-    columns = column_names(table)
-    if columns is not None:
-        check_features(list(map(str, columns)), names)
-
-
-def check_features(found: list[str], names: list[str]) -> None:
-    """Raise if these are not the fitted features in the same order."""
-    if found != names and (len(found) != len(names) or names != default_names(len(names))):
-        raise ValueError(
-            f"The columns are not the {len(names)} fitted features in the same order ("
-            f"{', '.join(map(repr, names[:3]))}, ...): select them by name."
-        )
-
-
-def check_same_columns(n_left: int, n_right: int, left: list[Any] | None, right: list[Any] | None, group: str) -> None:
-    """Raise unless foreground and background have the same columns: how their names differ, and what to do about it."""
-    if left is not None and right is not None and left != right:
-        known_left, known_right = set(left), set(right)
-        only = {
-            "foreground": [name for name in left if name not in known_right],
-            group: [name for name in right if name not in known_left],
-        }
-        if alone := [
-            f"{len(names)} only in the {which} (the first: {', '.join(map(repr, names[:3]))})"
-            for which, names in only.items()
-            if names
-        ]:
-            raise GroupError(
-                f"The feature names of foreground and {group} differ: {' and '.join(alone)}. Keep the common columns, "
-                "for example common = X.columns.intersection(background.columns)."
-            )
-        first = next(j for j, (a, b) in enumerate(zip(left, right, strict=True)) if a != b)
-        raise GroupError(
-            f"The feature names of foreground and {group} are the same but in a different order, starting at column "
-            f"{first}: {left[first]!r} and {right[first]!r}. Use background[X.columns]."
-        )
-    if n_left != n_right:
-        raise GroupError(
-            f"The foreground has {n_left} features and the {group} {n_right}: both need "
-            "the same columns. (Rows are samples; transpose tables that have samples as columns.)"
-        )
-
-
-def index_names(table: Any) -> list[str] | None:
-    """The row names of a pandas table; None for other tables, and if rows are only numbered."""
-    index = getattr(table, "index", None)
-    if index is None or callable(index) or type(index).__name__ == "RangeIndex":
+def check_weights(weights: Any, n_rows: int, name: str, *, any_counts: bool = True) -> Array | None:
+    """One finite weight per row, 0 or more, shape (n,); None if none are given. If `any_counts`, one is above 0."""
+    if weights is None:
         return None
-    return list(map(str, index))
+    try:
+        found = np.asarray(host(weights), dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"{name} must contain numbers: {error}.") from error
+    if found.shape != (n_rows,):
+        raise ValueError(f"{name} has shape {found.shape} for {n_rows} rows: pass one weight per row.")
+    bad = np.flatnonzero(~(np.isfinite(found) & (found >= 0)))
+    if bad.size:
+        raise ValueError(
+            f"{name} must contain finite numbers, 0 or more: row {bad[0]}, counting from 0, has {found[bad[0]]:g}."
+        )
+    with np.errstate(over="ignore"):
+        total = float(found.sum())
+    if total == 0 and any_counts:
+        raise ValueError(f"All weights in {name} are zero, so no row counts.")
+    if total == np.inf:
+        raise ValueError(f"{name} sums to {total:g}: use smaller weights.")
+    return found
 
 
-def aligned(values: Any, table: Any, what: str) -> Any:
-    """What stands beside a table (a Series or frame of pandas), in the order of the table's rows.
-
-    Where both have row names, these decide. A default index (0, 1, ...) has no names, unless the other one has numbers
-    too: then it is unclear which row is meant.
-    """
-    own, wanted = getattr(values, "index", None), getattr(table, "index", None)
-    if own is None or callable(own) or wanted is None or callable(wanted) or len(own) != len(wanted):
-        return values
-    if own.equals(wanted):
-        return values
-    numbered = [type(index).__name__ == "RangeIndex" for index in (own, wanted)]
-    numbers = [index.dtype.kind in "iu" for index in (own, wanted)]
-    if any(numbered) and not all(numbers):
-        return values
-    if not any(numbered) and own.is_unique and wanted.is_unique and set(own) == set(wanted):
-        return values.loc[wanted]
-    first, found, instead = next(
-        (i, a, b) for i, (a, b) in enumerate(zip(own.tolist(), wanted.tolist(), strict=True)) if a != b
-    )
-    raise GroupError(
-        f"{what} has other row names than its table, or in another order: row {first}, counting from 0, is "
-        f"{found!r} instead of {instead!r}. Select and reorder its rows with .loc[X.index], or, if they are "
-        "in the right order, pass .to_numpy()."
-    )
-
-
-def like_table(values: npt.NDArray[Any], table: Any) -> Any:
-    """`values` as a data frame with the names (and index) of `table` if that is one; otherwise unchanged."""
-    names = column_names(table)
-    if names is None:
-        return values
-    if library_of(type(table)) == "pyarrow":
-        return type(table).from_arrays(list(values.T), names=names)
-    if hasattr(table, "index"):  # pandas
-        return type(table)(values, index=table.index, columns=names)
-    return type(table)(values, schema=names)  # polars
+def check_total(total: float, name: str) -> None:
+    """Raise if all weights of a group together are less than 2 rows."""
+    if total < 2:
+        raise GroupError(
+            f"{name} sums to {total:g}: weights count rows, and each group needs at least 2. Multiply them, so that "
+            "their sum is the number of rows."
+        )

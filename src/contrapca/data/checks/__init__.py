@@ -2,12 +2,15 @@
 
 from ._columns import is_whole, names_rows
 from ._finding import Finding, Given
-from ._names import alike_labels, repeated_names, replicates, swapped_names
 from ._tables import (
+    alike_labels,
     check_groups,
     check_tables,
+    repeated_names,
+    replicates,
     same_row_names,
     shows_replicates,
+    swapped_names,
     warn_of_depth,
     warn_of_far_cells,
     warn_of_imputed,

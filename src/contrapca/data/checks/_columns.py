@@ -11,7 +11,7 @@ import numpy as np
 
 from ..._util.arrays import Array
 from ..._util.text import as_command, listed, plural
-from .._replicates import PEOPLE, names_source
+from .._names import PEOPLE, names_source
 from ._finding import Finding, Given, every_few
 
 # Names of columns that say which row it is, whatever numbers they hold ...
@@ -97,12 +97,6 @@ def _tells_rows_apart(name: str, columns: list[Array], *, rare: bool) -> bool:
         return True
     size = sum(column.size for column in columns)
     return rare and size >= MIN_DISTINCT and np.unique(np.concatenate(columns)).size == size
-
-
-def codes_or_far_cells(given: Given) -> Iterator[Finding]:
-    """Codes for missing values; where there are none, for they are far from all others, too, single far values."""
-    codes = list(missing_codes(given))
-    yield from codes or far_cells(given)
 
 
 def missing_codes(given: Given) -> Iterator[Finding]:

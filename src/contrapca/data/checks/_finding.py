@@ -69,26 +69,13 @@ class Findings(list[Finding]):
 
 @dataclass(frozen=True)
 class Given:
-    """What the checks look at.
-
-    Attributes
-    ----------
-    rows : Groups of tables of shape (n_k, D)
-    columns : sequence of str, or None
-        Names of the features.
-    names : Groups of list of str, or of None
-        Names of the rows.
-    labels : array-like, or None
-        Labels of the cases.
-    has_blocks : bool
-        Whether it is known which rows belong together.
-    """
+    """What the checks look at."""
 
     rows: Groups[Rows]
-    columns: Sequence[str] | None
-    names: Groups[list[str] | None]
-    labels: Any = None
-    has_blocks: bool = False
+    columns: Sequence[str] | None  # names of the features
+    names: Groups[list[str] | None]  # of the rows
+    labels: Any = None  # of the cases
+    has_blocks: bool = False  # whether it is known which rows belong together
 
     @property
     def people(self) -> list[str]:

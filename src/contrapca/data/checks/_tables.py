@@ -1,24 +1,33 @@
-"""All checks of a study, and those that compare its groups: shared rows, samples as columns, batches."""
+"""All checks of a study, and those of its rows: names, labels, rows in both groups, samples as columns, batches.
+
+To add a check, write a function from `Given` to its findings, and add it to `CHECKS` below.
+"""
 
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
 
 from ..._util.arrays import Array, Rows
-from ..._util.text import default_names, listed, plural
+from ..._util.text import as_command, default_names, listed, plural, spelling
 from ...exceptions import TableWarning, warn
-from .._groups import Groups, feature_label
-from .._replicates import PEOPLE
+from .._groups import Groups
+from .._names import PEOPLE, feature_label, looks_like_replicates, replicate_example
 from .._study import refuse_moments, study_of
-from ._columns import codes_or_far_cells, constant_columns, duplicate_columns, far_cells, identifiers, information
+from ._columns import constant_columns, duplicate_columns, far_cells, identifiers, information, missing_codes
 from ._finding import Finding, Findings, Given, every_few
-from ._names import labels_alike, names_of_rows, replicates
 from ._values import IMPUTED, advice_on_values, imputed_values, unequal_depth
 
+SUMMARIES = re.compile(r"(?:grand )?(?:mean|average|avg|total|sum|median|sd|std|stdev|se|sem|min|max|count)s?", re.I)
+CASES = re.compile(r"(?:^|[^a-z])(?:cases?|patients?|diseased?|ill|tumou?rs?|treated|affected|positive)(?![a-z])", re.I)
+CONTROLS = re.compile(
+    r"(?:^|[^a-z])(?:controls?|ctrls?|healthy|normals?|background|untreated|unaffected|wild[ _-]?types?|wt)(?![a-z])",
+    re.I,
+)
 SURE_BITS = 10.0  # equal rows are chance with a probability below 2 ** -10, by a careful estimate
 HASHED = 16  # columns that rows are compared by first
 ROW_EFFECT, COLUMN_EFFECT = 0.5, 0.05  # fractions of the variance between rows, and between columns, if transposed
@@ -48,6 +57,101 @@ OTHER_UNITS = Finding(
     "Leave the step out and use scale='pooled', or stack both tables and name the controls by background_label=.",
 )
 
+# ---------------------------------------------------------------------- names and labels
+
+
+def alike_labels(labels: Iterable[str], what: str) -> list[Finding]:
+    """Labels that differ only in upper and lower case or in blanks; `what` they are: "Values of 'stage'"."""
+    groups: dict[str, Counter[str]] = {}
+    for label in labels:
+        groups.setdefault(spelling(label), Counter())[label] += 1
+    found = [counts for counts in groups.values() if len(counts) > 1]
+    if not found:
+        return []
+    shown = "; ".join(
+        ", ".join(f"{label!r} ({plural(count, 'row')})" for label, count in sorted(counts.items()))
+        for counts in found[:3]
+    )
+    return [
+        Finding(
+            "spelling",
+            f"{what} differ only in case or blanks: {shown}{'; ...' * (len(found) > 3)}.",
+            "If they mean the same, spell them alike.",
+        )
+    ]
+
+
+def names_and_labels(given: Given) -> Iterator[Finding]:
+    """Labels spelt alike; names of rows that occur twice, are those of summaries, or look like replicates."""
+    labels = [] if given.labels is None else np.asarray(given.labels).tolist()
+    yield from alike_labels([label for label in labels if isinstance(label, str)], "Labels")
+    every = zip(given.people, given.names, strict=True)
+    repeated = [finding for group, names in every for finding in repeated_names(names, group)]
+    yield from repeated
+    for names in given.names:
+        # Spreadsheets add rows such as "mean" and "total" below the samples.
+        if found := [name for name in names or [] if SUMMARIES.fullmatch(name.strip())]:
+            one = len(found) == 1
+            yield Finding(
+                "summary row",
+                f"{'The row' if one else 'Rows'} named {listed(found)} {'looks' if one else 'look'} like a summary of "
+                f"the table, not like {'a sample' if one else 'samples'}.",
+                f"Remove {'it' if one else 'them'}.",
+            )
+    if not given.has_blocks and not repeated:
+        yield from replicates([name for names in given.names for name in names or []])
+
+
+def repeated_names(names: Sequence[str] | None, group: str) -> list[Finding]:
+    """Row names that occur more than once in one table."""
+    repeated = [name for name, count in Counter(names or []).items() if count > 1]
+    if not repeated:
+        return []
+    occur = "occurs" if len(repeated) == 1 else "occur"
+    return [
+        Finding(
+            "repeated names",
+            f"{plural(len(repeated), 'row name')} of the {group} {occur} more than once ({listed(repeated, 3)}).",
+            "If a row was entered twice, drop one; if they are replicates, pass a Study with blocks=.",
+            "If a row was entered twice, delete one; for replicates, add --blocks with a column that names them.",
+        )
+    ]
+
+
+def replicates(names: Sequence[str], what: str = "The row names", column: str | None = None) -> list[Finding]:
+    """Names such as 309_1, 309_2 that say that several rows belong together; `column` is where a file has them."""
+    stems = looks_like_replicates(names)
+    if stems is None:
+        return []
+    return [
+        Finding(
+            "replicates",
+            f"{what} look like replicates ({replicate_example(names, stems)}). Rows of one donor, animal or plate are "
+            "not independent, and p-values that ignore this are far too small.",
+            "Pass a Study with blocks=.",
+            f"Add --blocks {as_command([column])}."
+            if column
+            else "Give the column that they are in a name in both files, such as donor, and add --blocks donor.",
+        )
+    ]
+
+
+def swapped_names(cases: str, controls: str) -> list[Finding]:
+    """Names of tables or groups that say the opposite of what they are used for."""
+    if CONTROLS.search(cases) and CASES.search(controls) and not CASES.search(cases) and not CONTROLS.search(controls):
+        return [
+            Finding(
+                "swapped",
+                f"{cases!r} is used as the cases and {controls!r} as the controls: by their names it should be the "
+                "other way round.",
+                "If so, swap them.",
+            )
+        ]
+    return []
+
+
+# ---------------------------------------------------------------------- rows of two groups
+
 
 def shared_rows(given: Given) -> Iterator[Finding]:
     """Rows that are in both tables, too long, or too many, to be equal by chance."""
@@ -56,28 +160,25 @@ def shared_rows(given: Given) -> Iterator[Finding]:
         alike = X.shape == Y.shape and len(X) >= MIN_NAMES and np.array_equal(X[first], Y[first], equal_nan=True)
         if alike and np.array_equal(X, Y, equal_nan=True):
             yield SAME_TABLE
-        elif count := _count_shared(X, Y):
+            continue
+        columns = np.unique(np.linspace(0, X.shape[1] - 1, HASHED).astype(int))
+        keys = [[row.tobytes() for row in np.ascontiguousarray(table[:, columns])] for table in (X, Y)]
+        places = {key: i for i, key in enumerate(keys[0])}
+        pairs = [(places[key], j) for j, key in enumerate(keys[1]) if key in places]
+        pairs = [(i, j) for i, j in pairs if np.array_equal(X[i], Y[j], equal_nan=True)]
+        # Rows of a few common values, such as zeros, are equal by chance: as often within a table as between the two.
+        once = len(places) == len(X) and len(set(keys[1])) == len(Y)
+        if pairs and not (once and len(pairs) > SURE_BITS):
+            bits = sum(information(X[:, k])[[i for i, _ in pairs]] for k in range(X.shape[1]))
+            sure = bits > SURE_BITS + np.log2(len(X)) + np.log2(len(Y))
+            pairs = [pair for pair, rare in zip(pairs, sure, strict=True) if rare]
+        if pairs:
             yield Finding(
                 "shared rows",
-                f"{plural(count, 'row')} of the controls {'is' if count == 1 else 'are'} also among the cases, with "
-                "the same values throughout: a sample belongs to one group only.",
+                f"{plural(len(pairs), 'row')} of the controls {'is' if len(pairs) == 1 else 'are'} also among the "
+                "cases, with the same values throughout: a sample belongs to one group only.",
                 "Remove them from one of the tables.",
             )
-
-
-def _count_shared(X: Array, Y: Array) -> int:
-    """How many rows of Y are in X, not counting those that may be equal by chance."""
-    columns = np.unique(np.linspace(0, X.shape[1] - 1, HASHED).astype(int))
-    keys = [[row.tobytes() for row in np.ascontiguousarray(table[:, columns])] for table in (X, Y)]
-    places = {key: i for i, key in enumerate(keys[0])}
-    pairs = [(places[key], j) for j, key in enumerate(keys[1]) if key in places]
-    pairs = [(i, j) for i, j in pairs if np.array_equal(X[i], Y[j], equal_nan=True)]
-    # Rows of a few common values, such as zeros, are equal by chance: as often within a table as between the two.
-    once = len(places) == len(X) and len(set(keys[1])) == len(Y)
-    if not pairs or (once and len(pairs) > SURE_BITS):
-        return len(pairs)
-    bits = sum(information(X[:, k])[[i for i, _ in pairs]] for k in range(X.shape[1]))
-    return int(np.sum(bits > SURE_BITS + np.log2(len(X)) + np.log2(len(Y))))
 
 
 def transposed(given: Given) -> Iterator[Finding]:
@@ -164,14 +265,15 @@ def distant_means(distance: Array, names: Sequence[str] | None) -> list[Finding]
     ]
 
 
-# To add a check, write a function from `Given` to its findings, and add it here.
+# ---------------------------------------------------------------------- all checks
+
+
 CHECKS: list[Callable[[Given], Iterable[Finding]]] = [
-    labels_alike,
-    names_of_rows,
+    names_and_labels,
     lambda given: advice_on_values(given.rows),
     lambda given: unequal_depth(given.rows),
     identifiers,
-    codes_or_far_cells,
+    lambda given: list(missing_codes(given)) or far_cells(given),  # codes are far from all others, too
     constant_columns,
     duplicate_columns,
     shared_rows,

@@ -86,12 +86,11 @@ def unequal_depth(tables: Groups[Rows]) -> list[Finding]:
         if kind == "counts" and np.median(smallest_counts(counts)) > 1:
             return []
         found.append(counts)
-    own, *others = found
-    totals, *other_totals = (np.asarray(counts.sum(axis=1), dtype=np.float64).ravel() for counts in found)
-    every = [
-        depth_finding(totals, of, typical_ratio(own, other)) for of, other in zip(other_totals, others, strict=True)
-    ]
-    return [finding for one in every for finding in one][:1]
+    first, *others = (np.asarray(counts.sum(axis=1), dtype=np.float64).ravel() for counts in found)
+    for totals, counts in zip(others, found[1:], strict=True):
+        if finding := depth_finding(first, totals, typical_ratio(found[0], counts)):
+            return finding
+    return []
 
 
 def depth_finding(own: Array, other: Array, typical: float = np.nan) -> list[Finding]:

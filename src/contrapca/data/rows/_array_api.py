@@ -24,10 +24,6 @@ APPLY_BYTES = BLOCK_BYTES
 COLUMN_PARTS, LEAST_WIDTH = 2, 256
 
 
-def bytes_per_row(rows: Rows) -> float:
-    return 8.0 * rows.shape[1]
-
-
 def prepared(rows: Rows) -> Rows:
     return rows
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable, Iterator, Sequence
+from functools import reduce
 from itertools import pairwise
 from operator import add
 from typing import Any, TypeVar
@@ -12,18 +13,18 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
-from ..._util.arrays import Array, Rows, in_memory, is_sparse
+from ..._util.arrays import Array, Rows, in_memory, is_sparse, outer
 from ..._util.optional import require
 from ..._util.threads import single_thread
 from ...exceptions import GroupError
 from . import _numpy, _scipy
-from ._merge import Part, merged
 
 # Up to this many features one pass makes column sums and scatter matrix together; beyond, that would be too large.
 ONE_PASS_FEATURES = 8000
 READ_BYTES = 64 * 2**20  # of rows of a file at a time, in float64
 MERGED_AT_ONCE = 4  # results of blocks that one task merges: few matrices are then on a worker at a time
 R = TypeVar("R")
+Part = tuple[float, Array, Any]  # sum of the weights, mean (D,) and centred scatter (D, D) of some rows
 
 
 class DaskRows:
@@ -67,7 +68,6 @@ class DaskRows:
 
     def _tasks(self, function: Callable[..., Any], along: Sequence[Array | None]) -> list[Any]:
         """A task for each block that has rows."""
-        delayed = require("dask", extra="dask").delayed
         found, start = [], 0
         edges = np.cumsum([0, *self.array.chunks[0]])
         for block, (first, last) in zip(self.array.to_delayed().ravel(), pairwise(edges.tolist()), strict=True):
@@ -75,14 +75,9 @@ class DaskRows:
             stop = start + (last - first if kept is None else int(np.count_nonzero(kept)))
             if stop > start:
                 pieces = [None if own is None else own[start:stop] for own in along]
-                found.append(delayed(_on_block, pure=False)(function, block, str(self.dtype), kept, pieces))
+                found.append(_task(_on_block, function, block, str(self.dtype), kept, pieces))
             start = stop
         return found
-
-    def persisted(self) -> DaskRows:
-        """The same rows in the memory of the workers, for many passes."""
-        with _explained(self):
-            return DaskRows(self.array.persist(), self.kept)
 
     def __getitem__(self, rows: Any) -> Any:
         """A mask chooses rows where they are; a slice or numbers of rows, in ascending order, are fetched."""
@@ -112,13 +107,11 @@ class Kept:
 
     def map(self, function: Callable[[Any], Any]) -> Kept:
         """Other values, from these."""
-        delayed = require("dask", extra="dask").delayed
-        return Kept.of([delayed(function, pure=False)(part) for part in self.parts], self.rows)
+        return Kept.of([_task(function, part) for part in self.parts], self.rows)
 
     def reduce(self, function: Callable[[Any], R], merge: Callable[[R, R], R]) -> R:
         """Merge function(value) of all blocks."""
-        delayed = require("dask", extra="dask").delayed
-        return _tree([delayed(function, pure=False)(part) for part in self.parts], merge, self.rows)
+        return _tree([_task(function, part) for part in self.parts], merge, self.rows)
 
 
 def map_rows(array: Any, function: Callable[[Rows], Array], n_columns: int | None) -> Any:
@@ -200,25 +193,22 @@ def _explained(rows: DaskRows) -> Iterator[None]:
         ) from error
 
 
-def _merge_all(merge: Callable[[R, R], R], values: list[R]) -> R:
-    first, *others = values
-    for other in others:
-        first = merge(first, other)
-    return first
+def _task(function: Callable[..., Any], *arguments: Any) -> Any:
+    """A call that dask makes later, where its arguments are."""
+    return require("dask", extra="dask").delayed(function, pure=False)(*arguments)
 
 
 def _tree(tasks: list[Any], merge: Callable[[R, R], R], rows: DaskRows) -> R:
     """The results of all tasks, merged a few at a time: no worker ever holds many of them."""
-    delayed = require("dask", extra="dask").delayed
     while len(tasks) > 1:
         groups = [tasks[k : k + MERGED_AT_ONCE] for k in range(0, len(tasks), MERGED_AT_ONCE)]
-        tasks = [delayed(_merge_all, pure=False)(merge, group) for group in groups]
+        tasks = [_task(reduce, merge, group) for group in groups]
     with _explained(rows), single_thread():  # dask's threads are enough
         found: R = tasks[0].compute()
     return found
 
 
-# ---------------------------------------------------------------------- of one block
+# ---------------------------------------------------------------------- of one block, and of two
 
 
 def stacked(blocks: list[Rows]) -> Rows:
@@ -241,15 +231,30 @@ def block_moments(block: Rows, weights: Array | None = None) -> Part:
     return weight, mean, kind.scatter(block, mean, weights)
 
 
+@np.errstate(over="ignore", invalid="ignore")  # what is too large to be squared is found in the trace
+def merged(left: Part, right: Part) -> Part:
+    """Weight, mean and scatter of the rows of both parts together: Chan's rule (F8).
+
+    A part of negative weight and scatter is taken away.
+    """
+    if min(abs(left[0]), abs(right[0])) == 0:  # a part in which no row counts has no mean
+        return left if left[0] else right
+    weight, shift = left[0] + right[0], right[1] - left[1]
+    # By its root, the added matrix is exactly symmetric; weights that are multiplied with each other could overflow.
+    between = left[0] * (right[0] / weight)
+    row = np.sqrt(abs(between)) * shift
+    scatter = left[2] + right[2]
+    scatter += outer(row, scatter) if between > 0 else -outer(row, scatter)
+    return weight, left[1] + shift * (right[0] / weight), scatter
+
+
 # ---------------------------------------------------------------------- `Storage`
 
 
-def bytes_per_row(rows: DaskRows) -> float:
-    return 8.0 * rows.shape[1]
-
-
 def prepared(rows: DaskRows) -> DaskRows:
-    return rows.persisted()
+    """The same rows in the memory of the workers, for many passes."""
+    with _explained(rows):
+        return DaskRows(rows.array.persist(), rows.kept)
 
 
 def parts(rows: DaskRows) -> list[slice]:

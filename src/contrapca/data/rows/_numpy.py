@@ -20,10 +20,6 @@ T = TypeVar("T")
 R = TypeVar("R")
 
 
-def bytes_per_row(rows: Array) -> float:
-    return 8.0 * rows.shape[1]
-
-
 def prepared(rows: Array) -> Array:
     return rows
 
@@ -40,16 +36,15 @@ def view(rows: Array, part: slice) -> Array:
 @np.errstate(invalid="ignore", over="ignore")  # NaN and infinity are found in the result
 def column_sums(rows: Array, weights: Array | None = None) -> Array:
     if weights is not None:
-        slices = row_slices(rows.shape[0], _cached_rows(rows))
-        return np.sum([weights[part] @ rows[part] for part in slices], axis=0, dtype=np.float64)
+        return np.sum([weights[part] @ rows[part] for part in _cached(rows)], axis=0, dtype=np.float64)
     return np.sum(_in_threads(parts(rows), lambda part: np.add.reduce(rows[part], axis=0, dtype=np.float64)), axis=0)
 
 
 def non_finite(rows: Array) -> tuple[npt.NDArray[np.bool_], npt.NDArray[np.bool_]]:
     missing, infinite = np.zeros((2, rows.shape[1]), dtype=bool)
-    for block in _cached_blocks(rows):
-        missing |= np.isnan(block).any(axis=0)
-        infinite |= np.isinf(block).any(axis=0)
+    for part in _cached(rows):
+        missing |= np.isnan(rows[part]).any(axis=0)
+        infinite |= np.isinf(rows[part]).any(axis=0)
     return missing, infinite
 
 
@@ -112,21 +107,15 @@ def _scatter_of_part(rows: Array, mean: Array, weights: Array | None) -> Array:
     return np.zeros((D, D)) if total is None else total
 
 
-def _cached_rows(rows: Array) -> int:
-    """How many rows stay in cache."""
-    return max(1, CACHED_BYTES // (8 * rows.shape[1]))
-
-
-def _cached_blocks(rows: Array) -> Iterator[Array]:
-    """Yield blocks of rows that stay in cache."""
-    for part in row_slices(rows.shape[0], _cached_rows(rows)):
-        yield rows[part]
+def _cached(rows: Array) -> Iterator[slice]:
+    """Yield slices of rows that stay in cache."""
+    yield from row_slices(rows.shape[0], max(1, CACHED_BYTES // (8 * rows.shape[1])))
 
 
 @np.errstate(over="ignore")
 def squares(rows: Array, mean: Array, weights: Array | None = None) -> Array:
     total = np.zeros(mean.size)
-    for part in row_slices(rows.shape[0], _cached_rows(rows)):
+    for part in _cached(rows):
         centred = _about(rows[part], mean)
         counted = centred if weights is None else centred * weights[part, None]
         total += np.einsum("ij,ij->j", centred, counted)
@@ -135,7 +124,7 @@ def squares(rows: Array, mean: Array, weights: Array | None = None) -> Array:
 
 def product(rows: Array, mean: Array, V: Array, weights: Array | None = None) -> Array:
     total = np.zeros(V.shape)
-    for part in row_slices(rows.shape[0], _cached_rows(rows)):
+    for part in _cached(rows):
         centred = _about(rows[part], mean)
         projected = centred @ V
         total += centred.T @ (projected if weights is None else projected * weights[part, None])

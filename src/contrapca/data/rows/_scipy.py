@@ -19,10 +19,6 @@ MIN_TOGETHER = 6  # with more columns of weights it pays to make the products of
 COLUMN_PARTS = 6  # of a product of sparse rows with themselves: it makes (1 + 1 / 6) / 2 of all multiplications
 
 
-def bytes_per_row(rows: Rows) -> float:
-    return 12.0 * rows.nnz / rows.shape[0]
-
-
 def prepared(rows: Rows) -> Rows:
     return rows.astype(np.float64, copy=False)  # products would convert it anew each time
 

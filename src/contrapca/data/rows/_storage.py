@@ -79,9 +79,6 @@ class Storage(Protocol):
     def squared_lengths(self, rows: Rows, mean: Array, P: Array, W: Array) -> tuple[Array, Array]:
         """|x - mean - W z|^2 and |z|^2 of each row and its latent z = P'(x - mean), shape (n,) each."""
 
-    def bytes_per_row(self, rows: Rows) -> float:
-        """How much memory a row takes in computations."""
-
 
 def storage(rows: Rows) -> Storage:
     """The functions for this kind of rows."""
@@ -99,10 +96,10 @@ def is_kept(table: Any) -> bool:
 
 def blocks(rows: Rows, n_bytes: int | None = None) -> Iterator[Rows]:
     """Yield consecutive blocks of rows of about `n_bytes`; None means what suits their kind."""
-    read = storage(rows)
     if n_bytes is None:
-        n_bytes = int(getattr(read, "APPLY_BYTES", APPLY_BYTES))
-    for part in row_slices(rows.shape[0], int(1 + n_bytes / (1 + read.bytes_per_row(rows)))):
+        n_bytes = int(getattr(storage(rows), "APPLY_BYTES", APPLY_BYTES))
+    width = 12 * rows.nnz / rows.shape[0] if is_sparse(rows) else 8 * rows.shape[1]  # bytes of a row in computations
+    for part in row_slices(rows.shape[0], int(1 + n_bytes / (1 + width))):
         yield rows[part, :]
 
 
