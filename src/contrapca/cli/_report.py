@@ -37,13 +37,11 @@ def report(options: Namespace, console: Console) -> None:
         draws = draw(model, inputs.study, random_state=options.seed, progress=console.progress)
     # Python code that reads the files alike; of a saved model's features, perhaps not all that the files have.
     study = "" if options.model is not None else request_of(options).code()
-    if study and inputs.as_read is not inputs.study:
-        study = f"contrapca.regress_out({study})"
     with contextlib.ExitStack() as written:
         page = written.enter_context(staged([output], force=options.force))[output.name]
         places = written.enter_context(staged(saved, force=options.force)) if saved else {}
         summary = summarize(
-            inputs.study,
+            inputs.as_read,  # which has the covariates: the page takes their effect out, and colours points by them
             model,
             test=not options.no_test,
             depth=options.depth,
