@@ -9,6 +9,7 @@ import math
 import re
 import sys
 import warnings
+from collections.abc import Iterable
 from pathlib import Path
 
 from ._util.text import Worded, Words, format_gamma, plural, worded
@@ -37,6 +38,13 @@ def __dir__() -> list[str]:
 
 class ContrastWarning(UserWarning):
     """Something about the data is probably not what the user intended."""
+
+    def text(self, words: Words) -> str:
+        """The sentence in the words of Python or of the command line, as `TableFileError.text` has it."""
+        return worded(self.args, words)
+
+    def __str__(self) -> str:
+        return self.text("python")
 
 
 class TableWarning(ContrastWarning):
@@ -231,11 +239,11 @@ class MissingExtraError(ImportError):
         return type(self), self._arguments
 
 
-def warn(message: str, category: type[Warning] = ContrastWarning) -> None:
-    """Issue a warning that points at the user's call, not at this package."""
+def warn(message: str | Iterable[str | Worded], category: type[Warning] = ContrastWarning) -> None:
+    """Issue a warning, a sentence or its parts, that points at the user's call, not at this package."""
     pattern = rf"^{re.escape(str(Path(__file__).parent))}|[/\\\\](?:sklearn|joblib)[/\\\\]"
     level, frame = 1, sys._getframe(0)
     # scikit-learn wraps our methods (set_output, cross-validation), so its frames are skipped as well.
     while frame.f_back is not None and re.search(pattern, frame.f_code.co_filename):
         level, frame = level + 1, frame.f_back
-    warnings.warn(message, category, stacklevel=level)
+    warnings.warn(category(*([message] if isinstance(message, str) else message)), stacklevel=level)

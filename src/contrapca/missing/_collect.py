@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from .._util.arrays import Array, float_type
+from .._util.text import Said
 from ..data import Groups, Scaling, Tables
 from ..exceptions import GroupError, warn
 from ..moments import Complete, Plateau, Scale, complete_data, deviation_beyond_rounding, in_model_units
@@ -71,7 +72,8 @@ def _observed_group(rows: Array, weights: Array | None, name: str, tables: Table
     if empty >= rows.shape[0] - 1:
         raise GroupError(f"{empty} of the {rows.shape[0]} {name} rows have no observed value: at least 2 are needed.")
     if empty:
-        warn(f"{empty} of the {rows.shape[0]} {name} rows have no observed value; they are ignored.")
+        whose = Said(f"{name} rows", {"foreground": "cases", "background": "controls"}.get(name, f"rows of {name}"))
+        warn((f"{empty} of the {rows.shape[0]} ", whose, " have no observed value; they are ignored."))
     if not np.isfinite(group.squares).all():
         worst = int(np.argmin(np.isfinite(group.squares)))
         raise ValueError(
