@@ -15,7 +15,7 @@ from contrapca.data.checks import Finding, Given, alike_labels, check_groups, re
 from contrapca.data.checks._columns import far_cells
 from contrapca.data.checks._tables import CHECKS, distant_means, shared_rows, transposed
 from contrapca.exceptions import TableWarning
-from contrapca.reading._hidden import dropped_columns
+from contrapca.reading._findings import dropped_columns
 
 
 def normal(*shape, seed=0):

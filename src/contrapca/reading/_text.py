@@ -209,21 +209,11 @@ def text_table(
 def write_filled(
     table: DataTable, file: IO[bytes], names: Sequence[str], filled: Array, beside: tuple[str, list[int]] | None = None
 ) -> None:
-    """Write a text table again with missing cells of some columns filled in; all other cells stay as they were.
+    """Write a table that was read from text again, with cells of some columns filled in where they are missing.
 
-    Comments in or below the table are left out.
-
-    Parameters
-    ----------
-    table : DataTable
-        Read from text.
-    file : binary file
-    names : sequence of str
-        Columns to fill.
-    filled : ndarray of shape (n, len(names))
-        NaN where a cell stays as it is.
-    beside : tuple of str and list of n numbers, optional
-        A further column, the last one; left out where the table has no header, or has a column of that name.
+    All other cells stay as they were; comments in or below the table are left out. `filled` has a column for each of
+    `names`, NaN where a cell stays as it is. `beside` is a further column, the last one, and its numbers; it is left
+    out where the table has no header, or has a column of that name.
     """
     source = table.source
     assert source is not None
