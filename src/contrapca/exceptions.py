@@ -11,6 +11,7 @@ import sys
 import warnings
 from collections.abc import Iterable
 from pathlib import Path
+from typing import Any
 
 from ._util.text import Worded, Words, format_gamma, plural, worded
 
@@ -36,22 +37,31 @@ def __dir__() -> list[str]:
     return __all__
 
 
-class ContrastWarning(UserWarning):
-    """Something about the data is probably not what the user intended."""
+class InBothWords:
+    """An error or warning whose arguments are its sentence, as texts and what Python and the command line call things.
+
+    Python writes "labels='stage'" and "the foreground", the command line "--labels stage" and "the cases".
+    """
+
+    args: tuple[Any, ...]
 
     def text(self, words: Words) -> str:
-        """The sentence in the words of Python or of the command line, as `TableFileError.text` has it."""
+        """The sentence in the words of one of them."""
         return worded(self.args, words)
 
     def __str__(self) -> str:
         return self.text("python")
 
 
+class ContrastWarning(InBothWords, UserWarning):
+    """Something about the data is probably not what the user intended."""
+
+
 class TableWarning(ContrastWarning):
     """A check of the tables, one of those of `check_tables`, has found something."""
 
 
-class GroupError(ValueError):
+class GroupError(InBothWords, ValueError):
     """The groups are missing, ambiguous or incompatible."""
 
 
@@ -199,13 +209,11 @@ class ModelFileError(ValueError):
     """A file cannot be read by this version of contrapca."""
 
 
-class TableFileError(ValueError):
+class TableFileError(InBothWords, ValueError):
     """A file does not contain a usable table, or not the columns that it should have.
 
     Attributes
     ----------
-    args : tuple
-        The sentence, as texts and the options that it names.
     option : str
         The option that is wrong; empty if none is.
     """
@@ -215,12 +223,9 @@ class TableFileError(ValueError):
         self.option = option
 
     def text(self, words: Words) -> str:
-        """The sentence in the words of Python ("labels='stage'") or of the command line ("--labels stage")."""
+        """The sentence, after the option that is wrong."""
         about = f"{'--' if words == 'command' else ''}{self.option}: " if self.option else ""
-        return about + worded(self.args, words)
-
-    def __str__(self) -> str:
-        return self.text("python")
+        return about + super().text(words)
 
 
 class DatasetError(RuntimeError):

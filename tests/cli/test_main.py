@@ -43,6 +43,8 @@ def test_every_command_has_help_and_a_module(run):
         (["fti"], "there is no command 'fti'. Did you mean 'fit'?"),
         (["fit", "a.csv", "-o", "x", "--gama", "0.1"], "'--gamma'?"),
         (["rport"], "report"),
+        (["test", "a.csv", "--controls", "b.csv"], "--controls b.csv. Did you mean '--background'?"),
+        (["report", "a.csv", "--background", "b.csv", "--color", "sex"], "Did you mean '--labels'?"),
         (["fit", "-o", "x"], "required: cases"),
         (["test", "a.csv", "my b.csv"], 'need --background: contrapca test a.csv --background "my b.csv"'),
         (["fit", "a.csv"], "required: -o/--output"),

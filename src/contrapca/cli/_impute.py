@@ -62,11 +62,14 @@ def impute(options: Namespace) -> tuple[list[Any], dict[str, Any]]:
         lines.append("The rows of controls stay as they are.")
     given = plural(options.components, "component")
     lines += [f"Model: {type(model).__name__} with {given}{how}.", "", *([table, ""] if absent.any() else [])]
-    share = format_share(absent.mean())
-    lines += [
-        f"{absent.sum()} of {X.size} values ({share}) were missing and are filled in: {options.output}",
-        "Test the table as it was: contrapca test takes missing values, and filled ones would look measured.",
-    ]
+    if absent.any():
+        share = format_share(absent.mean())
+        lines += [
+            f"{absent.sum()} of {X.size} values ({share}) were missing and are filled in: {options.output}",
+            "Test the table as it was: contrapca test takes missing values, and filled ones would look measured.",
+        ]
+    else:
+        lines.append(f"No value was missing, so nothing was filled in: {options.output}")
     facts: dict[str, Any] = {"inputs": input_facts(inputs), "method": type(model).__name__.lower()}
     facts |= {"gamma": getattr(model, "gamma_", None), "missing": absent.sum(), "values": X.size}
     return lines, facts | {"columns": records(table), "written": str(options.output)}

@@ -12,7 +12,6 @@ from .._util.arrays import is_sparse
 from .._util.text import plural
 from ..estimators import CPCA, PCPCA, PPCA, ContraPCA
 from ..exceptions import TableFileError
-from ..inference import MIN_UNITS
 from ..reading import Inputs, Request, read_inputs
 from ._console import caution
 
@@ -42,6 +41,8 @@ def inputs_of(
     if features is None:
         needs_noise = options.command != "test" and getattr(options, "method", None) != "cpca"
         _check_enough(inputs, options.components, needs_noise=needs_noise)
+    if len(inputs.study.rows) > 1:
+        check_units(inputs, 2, "ratios on rows that the fit has not seen need")
     return inputs
 
 
@@ -77,16 +78,14 @@ def _check_enough(inputs: Inputs, components: int | None, *, needs_noise: bool) 
         )
 
 
-def check_units(inputs: Inputs) -> None:
-    """Refuse tables with too few rows, pairs or blocks to test them."""
+def check_units(inputs: Inputs, least: int, what: str) -> None:
+    """Refuse tables with too few rows, pairs or blocks for something."""
     study = inputs.study
     kind = "row" if study.blocks is None else "pair" if study.paired else "block"
     units = study.counts if study.blocks is None else study.blocks.map(lambda own: len(set(own)))
     for group, source, count in zip(("cases", "controls"), (inputs.sources * 2)[:2], units, strict=True):
-        if count < MIN_UNITS:
-            raise ValueError(
-                f"{source!r} has {plural(count, kind)} of {group}: the test needs at least {MIN_UNITS} in each group."
-            )
+        if count < least:
+            raise ValueError(f"{source!r} has {plural(count, kind)} of {group}: {what} at least {least} in each group.")
 
 
 def described(inputs: Inputs) -> list[str]:

@@ -16,6 +16,7 @@ from typing import Any
 from .._util.text import format_gamma, plural
 from ..exceptions import (
     ContrastWarning,
+    GroupError,
     InfeasibleGammaError,
     MissingExtraError,
     RankError,
@@ -92,7 +93,7 @@ def _fail(sentence: str, code: int, options: Namespace) -> int:
 def _sentence(error: BaseException, method: str | None, scale: str | None) -> str:
     """An error in one line: what an option can mend in options, and of the system's errors no number."""
     match error:
-        case TableFileError():
+        case TableFileError() | GroupError():
             return _one_line(error.text("command"))
         case MissingExtraError() if "contrapca[tables]" in str(error):  # which the next command would not be enough for
             more = ', or with all that reports and figures need, too: pip install "contrapca[report]"'

@@ -7,7 +7,7 @@ from dataclasses import asdict, replace
 from typing import Any
 
 from ..data.checks import shows_replicates
-from ..inference import contrast_test
+from ..inference import MIN_UNITS, contrast_test
 from ._inputs import cautions_of, check_units, described, input_facts, inputs_of, scale_of
 from ._results import records
 
@@ -17,7 +17,7 @@ MOST = 10  # dimensions tested by default
 def test(options: Namespace) -> tuple[list[Any], dict[str, Any]]:
     """Test the tables: the verdict, then the p-values."""
     inputs = inputs_of(options)
-    check_units(inputs)
+    check_units(inputs, MIN_UNITS, "the test needs")
     found = contrast_test(
         inputs.study,
         max_components=options.components or MOST,

@@ -11,7 +11,7 @@ import scipy.special
 
 from .._util.arrays import Array, Rows, is_sparse, spread_out
 from .._util.checks import generator
-from .._util.text import plural
+from .._util.text import Said, plural
 from ..exceptions import GroupError
 from ._blocks import Indices
 from ._study import Study, refuse, study_of, with_rows
@@ -282,9 +282,11 @@ def _counts_of_group(group: str, rows: Rows) -> Any:
     kind = kind_of(rows)
     if kind is None or (kind == "counts" and not np.array_equal(values := _stored(rows).data, np.rint(np.abs(values)))):
         raise GroupError(
-            f"No counts can be recovered from the {group}: match_depth takes counts (whole numbers, none negative) of "
-            f"at least {MIN_FEATURES} features, or counts divided by each row's total, also as logarithms of 1 + x to "
-            "base e, 2 or 10. Pass those, not scaled or otherwise transformed values."
+            "No counts can be recovered from the ",
+            Said(f"{group}: match_depth", f"{'cases' if group == 'foreground' else 'controls'}: --depth match"),
+            f" takes counts (whole numbers, none negative) of at least {MIN_FEATURES} features, or counts divided by "
+            "each row's total, also as logarithms of 1 + x to base e, 2 or 10. Pass those, not scaled or otherwise "
+            "transformed values.",
         )
     return counts_in(rows, kind)
 
