@@ -36,6 +36,7 @@ MIN_NAMES, FEW_TIMES = 10, 4  # at least 10 distinct values, all equally often a
 # ---------------------------------------------------------------- numbers that are hidden in columns of text
 
 MOSTLY = 0.9  # fraction of the cells that must look alike
+LONGEST = 60  # characters of a cell with a number; patterns would take long for more
 MANY_UNITS = 0.25  # fraction of different words above which they are not units, but codes such as "5 a" and "6 b"
 NUMBER = r"[-+]?\d+(?:[.,]\d+)?"
 LONE_NUMBER = re.compile(NUMBER)
@@ -86,8 +87,8 @@ class Hidden(NamedTuple):
 
 def hidden_by(cells: Sequence[str]) -> Hidden | None:
     """What the numbers of a column of text are hidden by; None for other text."""
-    cells = [cell for cell in cells if cell]
-    least = MOSTLY * len(cells)
+    least = MOSTLY * sum(map(bool, cells))
+    cells = [cell for cell in cells if 0 < len(cell) <= LONGEST]
     if {cell.casefold() for cell in cells} in ANSWERS:
         return Hidden("words", cells[0])
     units = Counter(match[1] for cell in cells if (match := UNIT.fullmatch(cell)))

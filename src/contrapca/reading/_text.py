@@ -125,20 +125,13 @@ class TextFile:
         are known, comments are told from rows: they have other numbers of cells.
         """
         width, separator = len(self.columns), self.separator
-        blank = string.whitespace + '"' + separator
+        blank, mark = string.whitespace + '"' + separator, re.escape(separator)
+        # Quotes are only around whole cells, and separators only outside of them.
+        regular = re.compile(rf'(?:(?:[^"]*+(?<={mark}))?"[^"{mark}]*"(?={mark}|\s*$))*[^"]*')
         lines, at_top = self.lines(), True
         for number, line in lines:
             fits = separator != " " and line.count(separator) == width - 1 and line.lstrip(blank)
-            parts = f"{separator}{line.rstrip()}{separator}".split('"') if fits and '"' in line else [separator]
-            outside, inside = parts[::2], parts[1::2]
-            # Quotes may only be around whole cells, and separators only outside of them.
-            if (
-                fits
-                and len(parts) % 2
-                and all(part.endswith(separator) for part in outside[:-1])
-                and all(part.startswith(separator) for part in outside[1:])
-                and not any(separator in part for part in inside)
-            ):
+            if fits and ('"' not in line or regular.fullmatch(line)):
                 cells = None
             elif line.startswith(COMMENT) and width and not at_top and len(self.split(line)) != width:
                 cells = []
