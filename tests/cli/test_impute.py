@@ -167,7 +167,7 @@ def test_rows_without_values_are_a_warning(tmp_path, run, need):
     path = write(tmp_path / "t.csv", "a,b,c\n" + rows)
     outcome = run("impute", path, "--components", "1", "-o", tmp_path / "o.csv")
     assert outcome.code == 0
-    said = "contrapca: warning: 1 of the 21 cases have no observed value; they are ignored.\n"
+    said = "contrapca: warning: 1 of the 21 rows of the cases have no observed value; they are ignored.\n"
     assert outcome.err == said
 
 

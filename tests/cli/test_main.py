@@ -42,7 +42,7 @@ def test_every_command_has_help_and_a_module(run):
     [
         (["fti"], "there is no command 'fti'. Did you mean 'fit'?"),
         (["fit", "a.csv", "-o", "x", "--gama", "0.1"], "'--gamma'?"),
-        (["rport"], "report"),
+        (["repot"], "Did you mean 'report'? See contrapca --help.\n"),
         (["test", "a.csv", "--controls", "b.csv"], "--controls b.csv. Did you mean '--background'?"),
         (["report", "a.csv", "--background", "b.csv", "--color", "sex"], "Did you mean '--labels'?"),
         (["fit", "-o", "x"], "required: cases"),

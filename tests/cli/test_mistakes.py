@@ -171,14 +171,6 @@ def test_what_nearly_spells_another_label(rare, common, is_slip):
     assert rare_labels(labels, "state") == []
 
 
-def test_a_page_without_a_name(study, run, need):
-    need("jinja2")
-    arguments = ["report", *TWO, "--blocks", "mouse", "--no-test"]
-    assert run(*arguments).out.endswith("Report: report.html\n")
-    says = "contrapca: 'report.html' exists: choose another --output, or add --force to replace it.\n"
-    assert run(*arguments).err == says
-
-
 def test_the_core_alone_names_both_extras(study, run, monkeypatch):
     monkeypatch.setitem(sys.modules, "polars", None)
     outcome = run("test", *TWO)

@@ -96,10 +96,6 @@ def test_what_missing_values_allow_is_said_in_consistent_numbers(folder, run, pa
     assert run(*given, works).code == 0
 
 
-def test_near_names_of_commands(run):
-    assert run("repot", "cases.csv").err.endswith("Did you mean 'report'? See contrapca --help.\n")
-
-
 @pytest.mark.parametrize(
     ("word", "quoted"),
     [

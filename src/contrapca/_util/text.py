@@ -77,6 +77,11 @@ class Said(NamedTuple):
         return self.python if words == "python" else self.command
 
 
+def said_group(name: str) -> Said:
+    """The name of a group: the command line has cases and controls."""
+    return Said(name, {"foreground": "cases", "background": "controls"}.get(name, name))
+
+
 class Worded(Protocol):
     """What Python and the command line say in different words: an option, a finding."""
 

@@ -11,7 +11,7 @@ import scipy.special
 
 from .._util.arrays import Array, Rows, is_sparse, spread_out
 from .._util.checks import generator
-from .._util.text import Said, plural
+from .._util.text import Said, plural, said_group
 from ..exceptions import GroupError
 from ._blocks import Indices
 from ._study import Study, refuse, study_of, with_rows
@@ -283,7 +283,8 @@ def _counts_of_group(group: str, rows: Rows) -> Any:
     if kind is None or (kind == "counts" and not np.array_equal(values := _stored(rows).data, np.rint(np.abs(values)))):
         raise GroupError(
             "No counts can be recovered from the ",
-            Said(f"{group}: match_depth", f"{'cases' if group == 'foreground' else 'controls'}: --depth match"),
+            said_group(group),
+            Said(": match_depth", ": --depth match"),
             f" takes counts (whole numbers, none negative) of at least {MIN_FEATURES} features, or counts divided by "
             "each row's total, also as logarithms of 1 + x to base e, 2 or 10. Pass those, not scaled or otherwise "
             "transformed values.",

@@ -220,7 +220,8 @@ def read_inputs(
 ) -> Inputs:
     """Read the tables, and check them together; `tell` gets what looks like a mistake, unless its check is silent.
 
-    The features are those of a model, in its order, if these are given.
+    The steps: open the files, tell features from other columns, bring the features into one order (that of a model, if
+    its features are given), split the rows into groups, and take from the other columns what is known of each row.
     """
     tables = _opened(request, every_gene=features is not None)
     table, notes = tables[0], list(dict.fromkeys(note for given in tables for note in given.notes))
