@@ -32,7 +32,6 @@ from ._table import DataTable
 
 BY_PLACE = "columns matched by position, because one file has no column names"
 MAX_VALUES_LISTED = 10
-READING = ("layer", "header", "transpose", "encoding", "missing", "percent", "thousands")  # for every file alike
 Features = tuple[list[str] | None, int]  # of a model: their names, if it has them, and number
 
 
@@ -293,9 +292,16 @@ def _opened(request: Request, *, every_gene: bool) -> list[DataTable]:
     are_excel = [str(file).lower().endswith(EXCEL) for file in (request.path, request.background)]
     if len(request.sheet) == 1 and any(are_excel):
         sheets = [request.sheet[0] if is_excel else None for is_excel in are_excel]  # other files have no sheets
-    reading = {name: getattr(request, name) for name in READING}
-    # A model's genes are found by name among all.
-    reading["mask"] = request.mask or ("none" if every_gene else None)
+    reading: dict[str, Any] = {
+        "layer": request.layer,
+        "mask": request.mask or ("none" if every_gene else None),  # a model's genes are found by name among all
+        "header": request.header,
+        "transpose": request.transpose,
+        "encoding": request.encoding,
+        "missing": request.missing,
+        "percent": request.percent,
+        "thousands": request.thousands,
+    }
     table = read_table(request.path, sheet=sheets[0], **reading)
     if request.background is None or request.group is not None:
         return [table]
