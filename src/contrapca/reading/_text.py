@@ -127,11 +127,12 @@ class TextFile:
         width, separator = len(self.columns), self.separator
         blank, mark = string.whitespace + '"' + separator, re.escape(separator)
         # Quotes are only around whole cells, and separators only outside of them.
-        regular = re.compile(rf'(?:(?:[^"]*+(?<={mark}))?"[^"{mark}]*"(?={mark}|\s*$))*[^"]*')
+        regular = re.compile(rf'(?:(?:[^"]*+(?<={mark}))?"[^"{mark}]*"(?={mark}|\n?$))*[^"]*')
         lines, at_top = self.lines(), True
         for number, line in lines:
             fits = separator != " " and line.count(separator) == width - 1 and line.lstrip(blank)
-            if fits and ('"' not in line or regular.fullmatch(line)):
+            # Quotes need not be looked for after the last one, nor any in most lines.
+            if fits and ('"' not in line or regular.fullmatch(line, 0, line.rindex('"') + 2)):
                 cells = None
             elif line.startswith(COMMENT) and width and not at_top and len(self.split(line)) != width:
                 cells = []
