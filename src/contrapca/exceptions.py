@@ -9,7 +9,9 @@ import math
 import re
 import sys
 import warnings
+from collections.abc import Iterable
 from pathlib import Path
+from typing import Any
 
 from ._util.text import Worded, Words, format_gamma, plural, worded
 
@@ -35,7 +37,23 @@ def __dir__() -> list[str]:
     return __all__
 
 
-class ContrastWarning(UserWarning):
+class InBothWords:
+    """An error or warning whose arguments are its sentence, as texts and what Python and the command line call things.
+
+    Python writes "labels='stage'" and "the foreground", the command line "--labels stage" and "the cases".
+    """
+
+    args: tuple[Any, ...]
+
+    def text(self, words: Words) -> str:
+        """The sentence in the words of one of them."""
+        return worded(self.args, words)
+
+    def __str__(self) -> str:
+        return self.text("python")
+
+
+class ContrastWarning(InBothWords, UserWarning):
     """Something about the data is probably not what the user intended."""
 
 
@@ -43,7 +61,7 @@ class TableWarning(ContrastWarning):
     """A check of the tables, one of those of `check_tables`, has found something."""
 
 
-class GroupError(ValueError):
+class GroupError(InBothWords, ValueError):
     """The groups are missing, ambiguous or incompatible."""
 
 
@@ -191,13 +209,11 @@ class ModelFileError(ValueError):
     """A file cannot be read by this version of contrapca."""
 
 
-class TableFileError(ValueError):
+class TableFileError(InBothWords, ValueError):
     """A file does not contain a usable table, or not the columns that it should have.
 
     Attributes
     ----------
-    args : tuple
-        The sentence, as texts and the options that it names.
     option : str
         The option that is wrong; empty if none is.
     """
@@ -207,12 +223,9 @@ class TableFileError(ValueError):
         self.option = option
 
     def text(self, words: Words) -> str:
-        """The sentence in the words of Python ("labels='stage'") or of the command line ("--labels stage")."""
+        """The sentence, after the option that is wrong."""
         about = f"{'--' if words == 'command' else ''}{self.option}: " if self.option else ""
-        return about + worded(self.args, words)
-
-    def __str__(self) -> str:
-        return self.text("python")
+        return about + super().text(words)
 
 
 class DatasetError(RuntimeError):
@@ -231,11 +244,11 @@ class MissingExtraError(ImportError):
         return type(self), self._arguments
 
 
-def warn(message: str, category: type[Warning] = ContrastWarning) -> None:
-    """Issue a warning that points at the user's call, not at this package."""
+def warn(message: str | Iterable[str | Worded], category: type[Warning] = ContrastWarning) -> None:
+    """Issue a warning, a sentence or its parts, that points at the user's call, not at this package."""
     pattern = rf"^{re.escape(str(Path(__file__).parent))}|[/\\\\](?:sklearn|joblib)[/\\\\]"
     level, frame = 1, sys._getframe(0)
     # scikit-learn wraps our methods (set_output, cross-validation), so its frames are skipped as well.
     while frame.f_back is not None and re.search(pattern, frame.f_code.co_filename):
         level, frame = level + 1, frame.f_back
-    warnings.warn(message, category, stacklevel=level)
+    warnings.warn(category(*([message] if isinstance(message, str) else message)), stacklevel=level)

@@ -6,7 +6,8 @@ import scipy.sparse as sp
 
 from contrapca import Study
 from contrapca.exceptions import GroupError, NonFiniteError, TableFileError
-from contrapca.reading._table import DataTable, align, align_to
+from contrapca.reading._study import align, align_to
+from contrapca.reading._table import DataTable
 
 LEFT = DataTable("l.csv", ["a", "b", "c"], np.arange(6.0).reshape(2, 3))
 

@@ -173,7 +173,7 @@ def test_missing_values(folder, run, pair):
     arguments = ["fit", "holes.csv", "--background", "controls.csv", "--components", "1", "-o", "results"]
     outcome = run(*arguments)
     expected = ContraPCA(1, random_state=0).fit(X, background=Y)
-    bound = f"gamma = {expected.gamma_:.4f} (limit at most {expected.gamma_max_:.4f} with {expected.n_latent_} latent "
+    bound = f"gamma = {expected.gamma_:.4f} (upper bound {expected.gamma_max_:.4f} with {expected.n_latent_} dim"
     assert bound in outcome.out
     assert bound in run("info", "results/model.npz").out
     np.testing.assert_allclose(

@@ -167,7 +167,7 @@ def test_rows_without_values_are_a_warning(tmp_path, run, need):
     path = write(tmp_path / "t.csv", "a,b,c\n" + rows)
     outcome = run("impute", path, "--components", "1", "-o", tmp_path / "o.csv")
     assert outcome.code == 0
-    said = "contrapca: warning: 1 of the 21 foreground rows have no observed value; they are ignored.\n"
+    said = "contrapca: warning: 1 of the 21 rows of the cases have no observed value; they are ignored.\n"
     assert outcome.err == said
 
 
@@ -194,5 +194,5 @@ def test_a_complete_table_has_nothing_to_list(tmp_path, run, need):
     need("polars")
     path = write(tmp_path / "t.csv", "a,b,c\n" + "\n".join(f"{i / 3},{i**2 % 7},{i * 3 % 5}" for i in range(20)))
     outcome = run("impute", path, "--components", "1", "-o", tmp_path / "o.csv")
-    assert "0 of 60 values (0.0%) were missing" in outcome.out
+    assert "No value was missing, so nothing was filled in: " in outcome.out
     assert "filled mean" not in outcome.out

@@ -10,6 +10,7 @@ import sys
 import pytest
 
 from contrapca import __version__
+from contrapca.cli._main import module_of
 from contrapca.cli._parser import COMMANDS
 from contrapca.exceptions import warn
 
@@ -29,7 +30,7 @@ def test_help_loads_nothing_heavy():
 
 def test_every_command_has_help_and_a_module(run):
     for name in COMMANDS:
-        assert callable(getattr(importlib.import_module(f"contrapca.cli._{name}"), name))
+        assert callable(getattr(importlib.import_module(f"contrapca.cli.{module_of(name)}"), name))
         outcome = run(name, "--help")
         assert outcome.code == 0
         assert all(option in outcome.out for option in ("--quiet", "--json", "--debug"))
@@ -41,7 +42,9 @@ def test_every_command_has_help_and_a_module(run):
     [
         (["fti"], "there is no command 'fti'. Did you mean 'fit'?"),
         (["fit", "a.csv", "-o", "x", "--gama", "0.1"], "'--gamma'?"),
-        (["rport"], "report"),
+        (["repot"], "Did you mean 'report'? See contrapca --help.\n"),
+        (["test", "a.csv", "--controls", "b.csv"], "--controls b.csv. Did you mean '--background'?"),
+        (["report", "a.csv", "--background", "b.csv", "--color", "sex"], "Did you mean '--labels'?"),
         (["fit", "-o", "x"], "required: cases"),
         (["test", "a.csv", "my b.csv"], 'need --background: contrapca test a.csv --background "my b.csv"'),
         (["fit", "a.csv"], "required: -o/--output"),
@@ -62,7 +65,7 @@ def test_usage_errors_are_one_line(run, arguments, says):
 
 
 def raising(error):
-    def command(options, console):
+    def command(options):
         raise error
 
     return command
@@ -79,9 +82,9 @@ def raising(error):
     ],
 )
 def test_exit_codes(run, monkeypatch, error, code, says):
-    from contrapca.cli import _info
+    from contrapca.cli import _saved
 
-    monkeypatch.setattr(_info, "info", raising(error))
+    monkeypatch.setattr(_saved, "info", raising(error))
     outcome = run("info", "model.npz")
     assert outcome.code == code
     assert outcome.out == ""
@@ -103,13 +106,13 @@ def test_ctrl_c_while_the_command_is_imported(run, monkeypatch):
 
 
 def test_warnings_are_lines(run, monkeypatch):
-    from contrapca.cli import _info
+    from contrapca.cli import _saved
 
-    def command(options, console):
+    def command(options):
         warn("look\n  here")
-        console.say("done")
+        return ["done"], {}
 
-    monkeypatch.setattr(_info, "info", command)
+    monkeypatch.setattr(_saved, "info", command)
     assert run("info", "model.npz") == (0, "done\n", "contrapca: warning: look here\n")
 
 
@@ -155,11 +158,13 @@ def test_names_that_the_terminal_cannot_show(folder, run):
     assert "gène0" in json.loads(summary)["features"]
 
 
-def test_quiet_commands_show_no_progress():
-    from contrapca.cli._console import Console
+@pytest.mark.parametrize("quiet", [False, True])
+def test_quiet_commands_show_no_progress(run, monkeypatch, quiet):
+    from contrapca.cli import _saved
 
-    assert Console(quiet=False, as_json=True).progress
-    assert not Console(quiet=True, as_json=False).progress
+    monkeypatch.setattr(_saved, "info", lambda options: ([str(options.progress)], {"progress": options.progress}))
+    assert run("info", "model.npz", *["--quiet"] * quiet).out == ("" if quiet else "True\n")
+    assert json.loads(run("info", "model.npz", "--json", *["--quiet"] * quiet).out) == {"progress": not quiet}
 
 
 def test_a_closed_pipe_is_no_error(folder, run):

@@ -171,14 +171,6 @@ def test_what_nearly_spells_another_label(rare, common, is_slip):
     assert rare_labels(labels, "state") == []
 
 
-def test_a_page_without_a_name(study, run, need):
-    need("jinja2")
-    arguments = ["report", *TWO, "--blocks", "mouse", "--no-test"]
-    assert run(*arguments).out.endswith("Report: report.html\n")
-    says = "contrapca: 'report.html' exists: choose another --output, or add --force to replace it.\n"
-    assert run(*arguments).err == says
-
-
 def test_the_core_alone_names_both_extras(study, run, monkeypatch):
     monkeypatch.setitem(sys.modules, "polars", None)
     outcome = run("test", *TWO)
@@ -194,3 +186,8 @@ def test_numbers_look_as_on_the_page(study, run):
     p_values = np.array([1e-70, 0.012345, 0.5])
     assert str(Table({"p": p_values})).split() == ["p", "<", "1e-06", "0.012", "0.5"]
     assert "1e-70" in Table({"p": p_values}).to_csv()  # files have every digit
+    assert str(Table({"share": np.array([1e-5, 0.0, 0.123])})).split() == ["share", "<0.1%", "0.0%", "12.3%"]
+    digits = [re.fullmatch(r" +\d +(\S+) +(\S+) +(\S+) +(?:yes|no) +\S+%", line) for line in outcome.out.splitlines()]
+    numbers = [number for match in filter(None, digits) for number in match.groups()]
+    assert len(numbers) == 6
+    assert all(len(number.replace(".", "").lstrip("0")) <= 2 for number in numbers)  # as in the verdict

@@ -118,7 +118,7 @@ def test_a_report(visits, run, need):
         ),
         (["--pairs", "donor", "--blocks", "donor"], "--pairs and --blocks cannot be used together"),
         (["--covariates", "age,weight"], "--covariates: 'cases.csv' has no column 'weight'"),
-        (["--covariates", "donor"], "The covariates explain the foreground entirely"),
+        (["--covariates", "donor"], "The covariates explain the cases entirely"),
     ],
 )
 def test_errors(visits, run, options, message):

@@ -39,7 +39,7 @@ def test_the_limit_with_missing_values_is_a_bound(folder, run):
     (folder / "holes.csv").write_text("\n".join([*text[:-1], "," + text[-1].partition(",")[2]]))
     shown = run("path", "cases.csv", "--background", "holes.csv", "--gammas", "3", "-o", "results").out
     limit = contrapca.exceptions.format_gamma(contrapca.load(folder / "results" / "path.npz").gamma_max)
-    assert f"(limit at most {limit})" in shown
+    assert f"(upper bound {limit})" in shown
 
 
 def test_a_number_of_gammas_for_the_library(pair):

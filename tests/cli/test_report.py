@@ -3,11 +3,12 @@
 import html
 import json
 import os
+import re
 
 import numpy as np
 import pytest
 
-from contrapca import CLVM, CPCA, ContraPCA, RatioPCA, SparseCPCA, Study, bootstrap, contrast_path, reporting
+from contrapca import CLVM, CPCA, ContraPCA, RatioPCA, SparseCPCA, Study, bootstrap, contrast_path, read, reporting
 from contrapca.data.rows import _numpy
 from csvfiles import write_csv
 
@@ -267,3 +268,24 @@ def test_the_code_for_covariates_runs_as_shown(tmp_path, run, monkeypatch, need)
     names["model"].save("model.npz")
     other = json.loads(run(*TABLES, *saved).out)
     assert "contrapca.read" not in other["code"]["python"]
+
+
+def colours(page):
+    """What a page can colour points by."""
+    points = re.search(r'<script type="application/json" id="points">(.*?)</script>', page)
+    return [column["name"] for column in json.loads(points[1])["columns"]]
+
+
+def test_covariates_are_colours_as_in_python(tmp_path, run, monkeypatch, need):
+    need("polars")
+    monkeypatch.chdir(tmp_path)
+    rng = np.random.default_rng(0)
+    for name in ("cases", "controls"):
+        rows = [[20 + i, "mf"[i % 3 > 0], f"{name}{i // 5}", *rng.normal(size=5).tolist()] for i in range(40)]
+        write_csv(tmp_path / f"{name}.csv", ["age", "sex", "donor", *(f"gene{j}" for j in range(5))], rows)
+    given = [*TABLES, "--covariates", "age", "sex", "--blocks", "donor", "--gammas", "2", "--no-test"]
+    assert run(*given, "-o", "page.html").code == 0
+    offered = colours((tmp_path / "page.html").read_text())
+    assert [name for name in offered if name in ("age", "sex", "block")] == ["block", "age", "sex"]
+    study = read("cases.csv", background="controls.csv", covariates=["age", "sex"], blocks="donor")
+    assert offered == colours(reporting.report(study, None, gammas=2, test=False).page)

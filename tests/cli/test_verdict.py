@@ -116,7 +116,9 @@ def test_bad_blocks(donors, run, tmp_path):
     (tmp_path / "cases.csv").write_text("\n".join([lines[0], *("d0," + line.partition(",")[2] for line in lines[1:])]))
     outcome = run(*FIT, "--blocks", "donor")
     assert outcome.code == 2
-    assert "The foreground has 1 block: the test needs at least 6 in each group" in outcome.err
+    assert outcome.err.endswith(
+        "'cases.csv' has 1 block of cases: ratios on rows that the fit has not seen need at least 2 in each group.\n"
+    )
     assert not (tmp_path / "results").exists()
 
 
@@ -220,4 +222,4 @@ def test_cells_of_unequal_depth(cells, run, need):
 def test_tables_without_counts_have_no_equal_depth(folder, run):
     outcome = run(*TEST, "--depth", "match")
     assert outcome.code == 2
-    assert "No counts can be recovered from the foreground" in outcome.err
+    assert "No counts can be recovered from the cases: --depth match takes counts" in outcome.err

@@ -8,7 +8,7 @@ import pytest
 
 from contrapca import exceptions
 from contrapca._util.text import as_command
-from contrapca.cli import _info
+from contrapca.cli import _saved
 from contrapca.cli._parser import EXAMPLES, make_parsers, parse
 from csvfiles import write_csv
 
@@ -47,10 +47,10 @@ ERRORS = [
 
 @pytest.mark.parametrize("error", ERRORS, ids=str)
 def test_errors_are_in_words_of_the_command_line(run, monkeypatch, error):
-    def command(options, console):
+    def command(options):
         raise error
 
-    monkeypatch.setattr(_info, "info", command)
+    monkeypatch.setattr(_saved, "info", command)
     assert PYTHON.search(str(error))  # the control
     outcome = run("info", "model.npz")
     assert outcome.code == 2
@@ -58,8 +58,42 @@ def test_errors_are_in_words_of_the_command_line(run, monkeypatch, error):
     assert not PYTHON.search(outcome.err), outcome.err
 
 
-def test_near_names_of_commands(run):
-    assert run("repot", "cases.csv").err.endswith("Did you mean 'report'? See contrapca --help.\n")
+def test_results_are_in_words_of_the_command_line(folder, run, pair):
+    """On the terminal there are cases and controls, options, and no names of Python."""
+    holes = pair[0].copy()
+    holes[::3, 1] = np.nan
+    holes[5] *= 50  # a row that counts less
+    write_csv(folder / "holes.csv", [f"gene{j}" for j in range(6)], holes)
+    said = ""
+    for cases in ("cases.csv", "holes.csv"):
+        for method in ("contrapca", "pcpca", "cpca"):
+            given = [cases, "--background", "controls.csv", "--method", method, "--components", "1", "-o", method]
+            for command in (["fit", *given], ["path", *given, "--gammas", "3"]):
+                outcome = run(*command, "--force")
+                assert outcome.code == 0, outcome.err
+                said += outcome.out + outcome.err
+            said += run("info", f"{method}/model.npz").out + run("info", f"{method}/path.npz").out
+        said += run("test", cases, "--background", "controls.csv").out
+        said += run("impute", cases, "--background", "controls.csv", "-o", "filled.csv", "--force").out
+    assert "count less." in said or "counts less." in said
+    python = re.compile(rf"{PYTHON.pattern}|[Ff]oreground|(?<!--)[Bb]ackground|held_out|_\b")
+    assert [line for line in said.splitlines() if python.search(line)] == []
+
+
+def test_what_missing_values_allow_is_said_in_consistent_numbers(folder, run, pair):
+    """One gamma that works, one bound, whatever was asked for; what is said to work does."""
+    holes = pair[0].copy()
+    holes[::3, 1] = np.nan
+    write_csv(folder / "holes.csv", [f"gene{j}" for j in range(6)], holes)
+    given = ["fit", "holes.csv", "--background", "controls.csv", "--no-test", "-o", "out", "--gamma"]
+    found = set()
+    for gamma in ("0.9", "5"):
+        sentence = run(*given, gamma).err
+        found.add(re.search(r"works is --gamma (\S+), and (\S+) is an upper bound", sentence).groups())
+        assert len(set(re.findall(r"\d+\.\d+|--gamma 5", sentence)) - {"0.9", "--gamma 5"}) == 2, sentence
+    ((works, bound),) = found
+    assert float(works) < float(bound)
+    assert run(*given, works).code == 0
 
 
 @pytest.mark.parametrize(

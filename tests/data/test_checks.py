@@ -1,5 +1,7 @@
 """Checks of tables: each finds what it is for, and none speaks where there is nothing."""
 
+import time
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -15,7 +17,7 @@ from contrapca.data.checks import Finding, Given, alike_labels, check_groups, re
 from contrapca.data.checks._columns import far_cells
 from contrapca.data.checks._tables import CHECKS, distant_means, shared_rows, transposed
 from contrapca.exceptions import TableWarning
-from contrapca.reading._hidden import dropped_columns
+from contrapca.reading._findings import dropped_columns
 
 
 def normal(*shape, seed=0):
@@ -373,6 +375,13 @@ def test_columns_that_are_dropped(cells, says):
     if says:
         assert says in found[0].text("command")
         assert found[0].sentence.startswith("'dose' is not used as a feature")
+
+
+@pytest.mark.parametrize("cell", ["(" + "1." * 20_000, "1" * 40_000 + "x", "1 (" + "2-" * 20_000, "1,234" * 9_000])
+def test_long_cells_take_no_time(cell):
+    start = time.process_time()
+    assert dropped_columns({"dose": [cell] * 20}) == []
+    assert time.process_time() - start < 0.5
 
 
 # ---------------------------------------------------------------- together

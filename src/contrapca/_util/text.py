@@ -9,7 +9,7 @@ import shlex
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
-from typing import Any, Literal, Protocol
+from typing import Any, Literal, NamedTuple, Protocol
 
 Words = Literal["python", "command"]
 MAX_LISTED = 5  # names in a sentence
@@ -66,6 +66,22 @@ class Option:
         return " ".join([f"--{self.name}", *([as_command(given)] if given else [])])
 
 
+class Said(NamedTuple):
+    """What Python and the command line say in different words."""
+
+    python: str
+    command: str
+
+    def text(self, words: Words) -> str:
+        """The words of one of them."""
+        return self.python if words == "python" else self.command
+
+
+def said_group(name: str) -> Said:
+    """The name of a group: the command line has cases and controls."""
+    return Said(name, {"foreground": "cases", "background": "controls"}.get(name, name))
+
+
 class Worded(Protocol):
     """What Python and the command line say in different words: an option, a finding."""
 
@@ -82,6 +98,11 @@ def format_gamma(value: float) -> str:
     if value == 0 or not math.isfinite(value):
         return f"{value:g}"
     return f"{value:.{max(4, 3 - math.floor(math.log10(abs(value))))}f}"
+
+
+def format_share(share: float) -> str:
+    """A fraction in percent, one that is not 0 never as 0."""
+    return "<0.1%" if 0 < share < 0.0005 else f"{share:.1%}"
 
 
 def default_names(n_features: int) -> list[str]:

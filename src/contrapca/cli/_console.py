@@ -1,42 +1,20 @@
-"""Console output: text for people, or one JSON object for programs."""
+"""Console output: sentences and tables for people, or one JSON object for programs."""
 
 from __future__ import annotations
 
 import json
 import math
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 
-class Console:
-    """Console output of commands.
-
-    Parameters
-    ----------
-    quiet : bool
-        Say nothing.
-    as_json : bool
-        Say nothing but the summary, as JSON.
-
-    Attributes
-    ----------
-    progress : bool
-        Whether progress may be shown.
-    """
-
-    def __init__(self, quiet: bool, as_json: bool):
-        self.quiet, self.as_json, self.progress = quiet, as_json, not quiet
-
-    def say(self, *lines: Any) -> None:
-        """Print lines for people."""
-        if lines and not (self.quiet or self.as_json):
-            print(*map(_harmless, map(str, lines)), sep="\n")
-
-    def summarise(self, summary: Mapping[str, Any]) -> None:
-        """Print the summary, if it was asked for."""
-        if self.as_json:
-            print(json.dumps(plain(summary), indent=2))
+def say(lines: Sequence[Any], facts: Mapping[str, Any], *, quiet: bool, as_json: bool) -> None:
+    """Print what a command has to say: its facts as JSON, or its lines, or nothing."""
+    if as_json:
+        print(json.dumps(plain(facts), indent=2))
+    elif lines and not quiet:
+        print(*map(_harmless, map(str, lines)), sep="\n")
 
 
 def caution(*sentences: str) -> None:

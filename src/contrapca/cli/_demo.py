@@ -3,21 +3,20 @@
 from __future__ import annotations
 
 from argparse import Namespace
+from typing import Any
 
 import numpy as np
 
 from .. import datasets, plots
-from .._util.arrays import Array
 from .._util.optional import require
 from .._util.tables import Table
 from .._util.text import format_gamma
 from ..data import Study
 from ..estimators import PCPCA, ContraPCA
 from ..reporting import Origin, check_libraries, summarize
-from ._console import Console
 from ._fit import latent_columns
 from ._outputs import check_outputs, staged, write_columns
-from ._summary import records
+from ._results import records
 
 FILES = {
     "cases.csv": "Cases:",
@@ -30,8 +29,10 @@ FILES = {
 REPORT_COMMAND = "contrapca report cases.csv --background controls.csv --labels subgroup -o report.html"
 
 
-def demo(options: Namespace, console: Console) -> None:
+def demo(options: Namespace) -> tuple[list[Any], dict[str, Any]]:
     """A table on the terminal; tables, latents, a picture and a report in a folder."""
+    from sklearn.metrics import silhouette_score
+
     files = [options.output / name for name in FILES]
     check_outputs(files, force=options.force)
     check_libraries(figures=True)
@@ -61,12 +62,20 @@ def demo(options: Namespace, console: Console) -> None:
             after,
             title="Demonstration: four hidden subgroups",
             origin=Origin(REPORT_COMMAND, sources=["cases.csv", "controls.csv"]),
-            progress=console.progress,
+            progress=options.progress,
         )
         summary.write(places["report.html"])
-    comparison = _comparison(models, X, data.labels)
-    strongest = after.feature_table()["feature"][:5].tolist()
-    console.say(
+    variances = [model.fit_.variances for model in models.values()]
+    comparison = Table(
+        {
+            "": np.array(list(models)),
+            "gamma": np.array([model.gamma_ for model in models.values()]),
+            "case variance": np.array([own.foreground.sum() for own in variances]),
+            "control variance": np.array([own.backgrounds[0].sum() for own in variances]),
+            "subgroup separation": np.array([silhouette_score(m.transform(X), data.labels) for m in models.values()]),
+        }
+    )
+    lines = [
         f"{len(X)} cases and {len(Y)} controls, {X.shape[1]} features.",
         "The cases form four subgroups; stronger variation, shared with the controls, hides them.",
         "",
@@ -74,8 +83,8 @@ def demo(options: Namespace, console: Console) -> None:
         "",
         comparison,
         "",
-        f"gamma = {format_gamma(after.gamma_)}, half of its exact limit; {after.n_latent_} latent dimensions.",
-        f"Features with the largest loadings: {', '.join(strongest)}.",
+        f"gamma = {format_gamma(after.gamma_)}, half of what these tables allow.",
+        f"Features with the largest loadings: {', '.join(after.feature_table()['feature'][:5].tolist())}.",
         "",
         *(f"{what:<9} {file}" for what, file in zip(FILES.values(), files, strict=True)),
         "",
@@ -83,24 +92,6 @@ def demo(options: Namespace, console: Console) -> None:
         f"  contrapca fit {files[0]} --background {files[1]} --labels subgroup -o results",
         "",
         f"Now open the report in a browser: {files[-1]}",
-    )
-    written = {file.name: str(file) for file in files}
-    found = {"comparison": records(comparison), "gamma": after.gamma_, "written": written}
-    console.summarise({"verdict": summary["verdict"], "test": summary["test"]} | found)
-
-
-def _comparison(models: dict[str, PCPCA], X: Array, labels: Array) -> Table:
-    """One row for each model: what its two components hold, and how well they show the subgroups."""
-    from sklearn.metrics import silhouette_score
-
-    fitted = list(models.values())
-    control_variance = [model.fit_.variances.backgrounds[0].sum() for model in fitted]
-    return Table(
-        {
-            "": np.array(list(models)),
-            "gamma": np.array([model.gamma_ for model in fitted]),
-            "case variance": np.array([model.explained_variance_.sum() for model in fitted]),
-            "control variance": np.array(control_variance),
-            "subgroup separation": np.array([silhouette_score(model.transform(X), labels) for model in fitted]),
-        }
-    )
+    ]
+    facts = {"verdict": summary["verdict"], "test": summary["test"], "comparison": records(comparison)}
+    return lines, facts | {"gamma": after.gamma_, "written": {file.name: str(file) for file in files}}

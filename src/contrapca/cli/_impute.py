@@ -13,21 +13,21 @@ import numpy.typing as npt
 
 from .._util.arrays import Array, is_sparse
 from .._util.tables import Table
+from .._util.text import format_gamma, format_share, plural
 from ..data.checks import IMPUTED
 from ..estimators import PCPCA, PPCA
 from ..exceptions import TableFileError, UnboundedError
 from ..inference import gamma_limits
 from ..reading import TEXT, Inputs, write_filled
-from ._console import Console
 from ._inputs import described, input_facts, inputs_of
 from ._outputs import SEPARATORS, OutputError, check_outputs, check_text_output, staged, write_columns
-from ._summary import records
+from ._results import records
 
 MAX_COLUMNS_SHOWN = 15
 Flags = npt.NDArray[np.bool_]
 
 
-def impute(options: Namespace, console: Console) -> None:
+def impute(options: Namespace) -> tuple[list[Any], dict[str, Any]]:
     """Fill the missing values of a table and say how much was filled."""
     if options.mask_out:
         check_text_output(options.mask_out, "--mask-out")
@@ -55,22 +55,24 @@ def impute(options: Namespace, console: Console) -> None:
             columns |= dict(zip(inputs.columns, absent.T.astype(int), strict=True)) | {IMPUTED: absent.sum(axis=1)}
             write_columns(places[options.mask_out.name], columns)
     table = _filled_table(inputs.columns, X, filled, std)
-    console.say(*described(inputs))
+    lines: list[Any] = described(inputs)
     if inputs.table.empty:
-        console.say(f"Columns without any value, which cannot be filled: {', '.join(inputs.table.empty)}")
+        lines.append(f"Columns without any value, which cannot be filled: {', '.join(inputs.table.empty)}")
     if len(inputs.rows) < len(inputs.table):
-        console.say("The rows of controls stay as they are.")
-    d = options.components
-    console.say(f"Model: {type(model).__name__} with {d} component{'s' * (d > 1)}{how}.", "")
+        lines.append("The rows of controls stay as they are.")
+    given = plural(options.components, "component")
+    lines += [f"Model: {type(model).__name__} with {given}{how}.", "", *([table, ""] if absent.any() else [])]
     if absent.any():
-        console.say(table, "")
-    console.say(
-        f"{absent.sum()} of {X.size} values ({absent.mean():.1%}) were missing and are filled in: {options.output}"
-    )
-    console.say("Test the table as it was: contrapca test takes missing values, and filled ones would look measured.")
-    summary: dict[str, Any] = {"method": type(model).__name__.lower(), "gamma": getattr(model, "gamma_", None)}
-    summary |= {"missing": absent.sum(), "values": X.size, "columns": records(table), "written": str(options.output)}
-    console.summarise({"inputs": input_facts(inputs)} | summary)
+        share = format_share(absent.mean())
+        lines += [
+            f"{absent.sum()} of {X.size} values ({share}) were missing and are filled in: {options.output}",
+            "Test the table as it was: contrapca test takes missing values, and filled ones would look measured.",
+        ]
+    else:
+        lines.append(f"No value was missing, so nothing was filled in: {options.output}")
+    facts: dict[str, Any] = {"inputs": input_facts(inputs), "method": type(model).__name__.lower()}
+    facts |= {"gamma": getattr(model, "gamma_", None), "missing": absent.sum(), "values": X.size}
+    return lines, facts | {"columns": records(table), "written": str(options.output)}
 
 
 def _model(inputs: Inputs, components: int, gamma: float | None) -> tuple[Any, str]:
@@ -79,17 +81,17 @@ def _model(inputs: Inputs, components: int, gamma: float | None) -> tuple[Any, s
     if len(study.rows) == 1:
         return PPCA(components).fit(study), ""
     if gamma is not None:
-        return PCPCA(components, gamma=gamma).fit(study), f", gamma = {gamma:.4f} (as asked for)"
+        return PCPCA(components, gamma=gamma).fit(study), f", gamma = {format_gamma(gamma)} (as asked for)"
     limits = gamma_limits(study, n_components=components)
     half, what = 0.5 * limits.pcpca, "the upper bound" if limits.is_bound else "its limit"
     try:
         model = PCPCA(components, gamma=half).fit(study)
-        return model, f", gamma = {half:.4f} (half of {what} {limits.pcpca:.4f})"
+        return model, f", gamma = {format_gamma(half)} (half of {what} {format_gamma(limits.pcpca)})"
     except UnboundedError as error:
         if error.works is None:
             raise
         model = PCPCA(components, gamma=error.works).fit(study)
-        return model, f", gamma = {error.works:.4f} (as large as works)"
+        return model, f", gamma = {format_gamma(error.works)} (the largest tried that works)"
 
 
 def _write(place: Path, inputs: Inputs, filled: Array, absent: Flags) -> None:

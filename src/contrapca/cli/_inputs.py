@@ -1,4 +1,4 @@
-"""The tables that a command names."""
+"""The tables and the model that the options of a command ask for."""
 
 from __future__ import annotations
 
@@ -10,10 +10,12 @@ import numpy as np
 
 from .._util.arrays import is_sparse
 from .._util.text import plural
+from ..estimators import CPCA, PCPCA, PPCA, ContraPCA
 from ..exceptions import TableFileError
 from ..reading import Inputs, Request, read_inputs
 from ._console import caution
 
+METHODS: dict[str, Any] = {"contrapca": ContraPCA, "pcpca": PCPCA, "cpca": CPCA, "ppca": PPCA}
 MOST_CELLS = 200_000  # of a table whose rank is counted beforehand
 ROUNDING = 1e-12  # of the size of a feature
 
@@ -39,6 +41,8 @@ def inputs_of(
     if features is None:
         needs_noise = options.command != "test" and getattr(options, "method", None) != "cpca"
         _check_enough(inputs, options.components, needs_noise=needs_noise)
+    if len(inputs.study.rows) > 1:
+        check_units(inputs, 2, "ratios on rows that the fit has not seen need")
     return inputs
 
 
@@ -74,6 +78,16 @@ def _check_enough(inputs: Inputs, components: int | None, *, needs_noise: bool) 
         )
 
 
+def check_units(inputs: Inputs, least: int, what: str) -> None:
+    """Refuse tables with too few rows, pairs or blocks for something."""
+    study = inputs.study
+    kind = "row" if study.blocks is None else "pair" if study.paired else "block"
+    units = study.counts if study.blocks is None else study.blocks.map(lambda own: len(set(own)))
+    for group, source, count in zip(("cases", "controls"), (inputs.sources * 2)[:2], units, strict=True):
+        if count < least:
+            raise ValueError(f"{source!r} has {plural(count, kind)} of {group}: {what} at least {least} in each group.")
+
+
 def described(inputs: Inputs) -> list[str]:
     """What was read, in lines for people."""
     n, *others = inputs.study.counts
@@ -99,3 +113,18 @@ def input_facts(inputs: Inputs) -> dict[str, Any]:
 def cautions_of(inputs: Inputs) -> list[str]:
     """Probable mistakes in the tables, each with a way out."""
     return [finding.text("command") for finding in inputs.findings]
+
+
+def make_model(options: Namespace) -> Any:
+    """The estimator that the options ask for."""
+    kind = METHODS[options.method]
+    given = {"gamma": options.gamma, "random_state": options.seed, "progress": options.progress}
+    given["scale"] = scale_of(options, kind)
+    return kind(options.components, **{name: value for name, value in given.items() if name in kind._get_param_names()})
+
+
+def scale_of(options: Namespace, kind: Any = None) -> str | None:
+    """The scaling that the options ask for; "auto" is none but for ContraPCA, which chooses it."""
+    if options.scale == "auto":
+        return "auto" if kind is ContraPCA else None
+    return None if options.scale == "none" else str(options.scale)

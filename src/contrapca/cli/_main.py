@@ -15,6 +15,8 @@ from typing import Any
 
 from .._util.text import format_gamma, plural
 from ..exceptions import (
+    ContrastWarning,
+    GroupError,
     InfeasibleGammaError,
     MissingExtraError,
     RankError,
@@ -24,10 +26,11 @@ from ..exceptions import (
     TableWarning,
     UnboundedError,
 )
-from ._console import Console
+from ._console import say
 from ._parser import COMMANDS, make_parsers, parse
 
 GROUPS = {"foreground": "cases", "background": "controls"}
+SAVED = ("transform", "sample", "info")  # commands about a saved file: one module
 GOOD, BUG, BAD_INPUT, INTERRUPTED = 0, 1, 2, 130
 
 
@@ -52,13 +55,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
         make_parsers()[1][given[0]].print_help(sys.stderr)
         return BAD_INPUT
     options = parse(given)
+    options.progress = not options.quiet
     if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(errors="backslashreplace")  # do not fail on names that a terminal cannot show
     try:
         with warnings.catch_warnings():
             _speak_warnings()
-            module = importlib.import_module(f"._{options.command}", __package__)  # has a function of that name
-            getattr(module, options.command)(options, Console(options.quiet, options.json))
+            command = getattr(importlib.import_module(f".{module_of(options.command)}", __package__), options.command)
+            say(*command(options), quiet=options.quiet, as_json=options.json)
         sys.stdout.flush()
     except BrokenPipeError:  # the reader, such as `head`, has seen enough; all files are written by now
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
@@ -67,11 +71,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except MemoryError:
         return _fail("there is not enough memory for these tables.", BAD_INPUT, options)
     except (OSError, ValueError, ImportError, SolverError) as error:
-        return _fail(_sentence(error, getattr(options, "method", None)), BAD_INPUT, options)
+        return _fail(_sentence(error, *(vars(options).get(name) for name in ("method", "scale"))), BAD_INPUT, options)
     except Exception as error:
         reason = f"{type(error).__name__}: {_one_line(error)}"
         return _fail(f"a bug ({reason}); please run it again with --debug and report what it says.", BUG, options)
     return GOOD
+
+
+def module_of(command: str) -> str:
+    """The module with the function of a command: `_` and its name, but for those about a saved file."""
+    return "_saved" if command in SAVED else f"_{command}"
 
 
 def _fail(sentence: str, code: int, options: Namespace) -> int:
@@ -81,10 +90,10 @@ def _fail(sentence: str, code: int, options: Namespace) -> int:
     return code
 
 
-def _sentence(error: BaseException, method: str | None) -> str:
+def _sentence(error: BaseException, method: str | None, scale: str | None) -> str:
     """An error in one line: what an option can mend in options, and of the system's errors no number."""
     match error:
-        case TableFileError():
+        case TableFileError() | GroupError():
             return _one_line(error.text("command"))
         case MissingExtraError() if "contrapca[tables]" in str(error):  # which the next command would not be enough for
             more = ', or with all that reports and figures need, too: pip install "contrapca[report]"'
@@ -100,10 +109,13 @@ def _sentence(error: BaseException, method: str | None) -> str:
             where = "" if math.isnan(error.limit) else f" at --gamma {error.gamma:.6g}"
             way_out = "Use fewer --components, or rows and features with more observed values."
             if error.works is not None:
+                works = f"--gamma {format_gamma(error.works)}"
                 way_out = (
-                    f"--gamma {format_gamma(error.works)} works, and none at or above {format_gamma(error.limit)}. Use "
-                    "that, --gamma auto, or fewer --components."
+                    f"The largest that was tried and works is {works}, and {format_gamma(error.limit)} is an upper "
+                    f"bound: nothing from there on can work. Use {works}, --gamma auto, or fewer --components."
                 )
+                if method == "contrapca" and scale == "auto":  # it then chooses units together with gamma only
+                    way_out += " (--gamma auto may also choose units, in which other gammas work: see --scale.)"
             return f"With these missing values there is no best model{where}: {error.reason}. {way_out}"
         case InfeasibleGammaError() if not isinstance(error, SingularGroupError):
             weaker = method in ("contrapca", "pcpca")
@@ -127,7 +139,10 @@ def _speak_warnings() -> None:
     said = set()
 
     def show(message: Any, *_: Any, **__: Any) -> None:
-        if (line := _one_line(message)) not in said:  # the fit and the test may both say it
+        line = _one_line(message.text("command") if isinstance(message, ContrastWarning) else message)
+        if type(message).__name__ == "ConvergenceWarning":  # of scikit-learn, which need not be imported for its name
+            line = "The fit did not converge. Use a smaller --gamma, fewer --components, or --scale pooled."
+        if line not in said:  # the fit and the test may both say it
             print(f"contrapca: warning: {line}", file=sys.stderr)
         said.add(line)
 

@@ -16,6 +16,14 @@ from .._version import __version__
 FORMATS = "CSV, TSV, TXT (also .gz or .zip), Excel, Parquet, NPY, NPZ, MTX or h5ad"
 SETTINGS = {"method": "contrapca", "components": 2, "gamma": "auto", "scale": "auto"}  # defaults of a new model
 EXIT_CODES = "Exit codes: 0 done, 2 something given cannot be used, 1 a bug, 130 stopped by Ctrl-C."
+# Options by other names that people try.
+MEANT = {
+    **dict.fromkeys(("--controls", "--control", "--reference"), "--background"),
+    **dict.fromkeys(("--donor", "--donors", "--patient", "--block"), "--blocks"),
+    **dict.fromkeys(("--color", "--colour", "--label", "--hue"), "--labels"),
+    **dict.fromkeys(("--alpha", "--strength"), "--gamma"),
+    "--na": "--missing",
+}
 Kind = Callable[[str], Any]
 
 
@@ -384,7 +392,7 @@ def parse(given: Sequence[str]) -> argparse.Namespace:
         if first.startswith("-") and elsewhere:
             others = " and ".join(elsewhere)
             commands[options.command].error(f"{options.command} has no {first}, which belongs to {others}")
-        hint = did_you_mean(first, names) if first.startswith("-") else ""
+        hint = did_you_mean(MEANT.get(first, first), names) if first.startswith("-") else ""
         commands[options.command].error(f"unrecognized arguments: {' '.join(unknown)}{hint and f'.{hint}'}")
     options.shell = as_command(["contrapca", *given])
     return options

@@ -12,15 +12,14 @@ from ..estimators import CPCA, PCPCA, PPCA, ContrastSolver, SparseCPCA
 from ..inference import ContrastPath, bootstrap, posterior
 from ..reading import Inputs
 from ..reporting import RESULTS, Origin, check_libraries, summarize
-from ._console import Console, caution, printable
-from ._inputs import described, inputs_of, request_of
-from ._models import make_model
+from ._console import caution, printable
+from ._inputs import described, inputs_of, make_model, request_of
 from ._outputs import OutputError, check_outputs, staged
 from ._parser import SETTINGS
-from ._summary import unseen_lines, verdict_lines
+from ._results import unseen_lines, verdict_lines
 
 
-def report(options: Namespace, console: Console) -> None:
+def report(options: Namespace) -> tuple[list[Any], dict[str, Any]]:
     """Fit, or load a model of these tables, and write the page, and with --save what it saves."""
     output = options.output or options.cases.with_name("report.html")
     if output.suffix.lower() not in (".html", ".htm"):
@@ -29,27 +28,25 @@ def report(options: Namespace, console: Console) -> None:
     check_outputs([output, *saved], force=options.force)
     check_libraries(figures=bool(saved))
     options, model, inputs = _read(options)
-    model = make_model(options, console) if model is None else model  # fitted with the report, in one pass over rows
+    model = make_model(options) if model is None else model  # fitted with the report, in one pass over rows
     draws = None
     if options.uncertainty != "none":  # the name of a method
         model = model.fit(inputs.study) if options.model is None else model
         draw = bootstrap if options.uncertainty == "bootstrap" else posterior
-        draws = draw(model, inputs.study, random_state=options.seed, progress=console.progress)
+        draws = draw(model, inputs.study, random_state=options.seed, progress=options.progress)
     # Python code that reads the files alike; of a saved model's features, perhaps not all that the files have.
     study = "" if options.model is not None else request_of(options).code()
-    if study and inputs.as_read is not inputs.study:
-        study = f"contrapca.regress_out({study})"
     with contextlib.ExitStack() as written:
         page = written.enter_context(staged([output], force=options.force))[output.name]
         places = written.enter_context(staged(saved, force=options.force)) if saved else {}
         summary = summarize(
-            inputs.study,
+            inputs.as_read,  # which has the covariates: the page takes their effect out, and colours points by them
             model,
             test=not options.no_test,
             depth=options.depth,
             title=options.title and printable(options.title),
             origin=Origin(printable(options.shell), inputs.findings, [*map(printable, inputs.sources)], study),
-            progress=console.progress,
+            progress=options.progress,
             uncertainty=draws,
             gammas=options.gammas,
         )
@@ -57,9 +54,9 @@ def report(options: Namespace, console: Console) -> None:
         if saved:
             summary.save(places[RESULTS[0]].parent)
     caution(*summary["cautions"][len(inputs.findings) :])
-    console.say(*verdict_lines(summary), *described(inputs), *unseen_lines(summary), f"Report: {output}")
-    console.say(*(f"Saved:  {file}" for file in saved))
-    console.summarise(summary | {"written": str(output), "saved": [str(file) for file in saved]})
+    lines = [*verdict_lines(summary), *described(inputs), *unseen_lines(summary), f"Report: {output}"]
+    facts = summary | {"written": str(output), "saved": [str(file) for file in saved]}
+    return [*lines, *(f"Saved:  {file}" for file in saved)], facts
 
 
 def _read(options: Namespace) -> tuple[Namespace, Any, Inputs]:

@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from .._files import check_values
 from .._util.arrays import Array, Rows, is_sparse, on_device
-from .._util.text import is_missing, listed, plural
+from .._util.text import is_missing, listed, plural, said_group
 from ..exceptions import GroupError
 from ._groups import Groups
 from ._names import aligned, column_names
@@ -225,9 +225,11 @@ def _checked(encoded: Encoded, tables: Tables) -> Encoded:
     for name, numbers in zip(encoded.numbers.names, encoded.numbers, strict=True):
         if np.linalg.matrix_rank(numbers - numbers.mean(axis=0)) >= len(numbers) - 1:
             raise GroupError(
-                f"The covariates explain the {name} entirely: {plural(len(encoded.names), 'column')} of numbers "
+                "The covariates explain the ",
+                said_group(name),
+                f" entirely: {plural(len(encoded.names), 'column')} of numbers "
                 f"({listed(encoded.names)}) for {plural(len(numbers), 'row')}. Use fewer covariates or levels; a "
-                "category of its own for each row explains everything."
+                "category of its own for each row explains everything.",
             )
     centred = about_means(encoded.numbers, tables.weights)
     size = np.abs(np.vstack(list(encoded.numbers))).max(axis=0)
@@ -371,7 +373,8 @@ def without_covariates(tables: Tables, encoded: Encoded, known: Regression | Non
         total, left = (float(np.nansum((table - np.nanmean(table, axis=0)) ** 2)) for table in (before, after))
         if total > 0 and left <= (ROUNDING * np.finfo(after.dtype).eps) ** 2 * total:
             raise GroupError(
-                f"The covariates {listed(found.names)} explain the {name} entirely: nothing is left to contrast. Use "
-                "fewer of them. Is a feature among the covariates?"
+                f"The covariates {listed(found.names)} explain the ",
+                said_group(name),
+                " entirely: nothing is left to contrast. Use fewer of them. Is a feature among the covariates?",
             )
     return replace(tables, rows=rows, means=means), found

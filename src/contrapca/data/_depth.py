@@ -10,7 +10,7 @@ import scipy.stats
 
 from .._util.arrays import Array, Rows, is_sparse, spread_out
 from .._util.checks import generator
-from .._util.text import plural
+from .._util.text import Said, plural, said_group
 from ..exceptions import GroupError
 from ._names import like_table
 from ._samples import Indices
@@ -250,9 +250,12 @@ def _counts_of_group(group: str, rows: Rows) -> Any:
     kind = kind_of(rows)
     if kind is None or (kind == "counts" and not np.array_equal(values := _stored(rows).data, np.rint(np.abs(values)))):
         raise GroupError(
-            f"No counts can be recovered from the {group}: match_depth takes counts (whole numbers, none negative) of "
-            f"at least {MIN_FEATURES} features, or counts divided by each row's total, also as logarithms of 1 + x to "
-            "base e, 2 or 10. Pass those, not scaled or otherwise transformed values."
+            "No counts can be recovered from the ",
+            said_group(group),
+            Said(": match_depth", ": --depth match"),
+            f" takes counts (whole numbers, none negative) of at least {MIN_FEATURES} features, or counts divided by "
+            "each row's total, also as logarithms of 1 + x to base e, 2 or 10. Pass those, not scaled or otherwise "
+            "transformed values.",
         )
     return counts_in(rows, kind)
 

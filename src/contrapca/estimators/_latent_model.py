@@ -9,6 +9,7 @@ import numpy as np
 
 from .._util.arrays import Array
 from .._util.checks import auto_or, check_flag, check_n_components, check_positive, count, one_of
+from .._util.text import Option, Said
 from ..contrast import (
     Latents,
     Settings,
@@ -172,7 +173,12 @@ def counted_rank(data: Complete, k: int, gamma: float | None) -> int:
         return wanted
     if r >= k:
         warn(
-            f"gamma={gamma:.6g} is above the limit for the {wanted} latent dimensions that these tables suggest, so "
-            f"the model has only {r}. For all {wanted}, use gamma='auto' or a smaller gamma."
+            (
+                Said(f"gamma={gamma:.6g}", f"--gamma {gamma:.6g}"),
+                f" is above the limit for the {wanted} latent dimensions that these tables suggest, so the model has "
+                f"only {r}. For all {wanted}, use ",
+                Option("gamma", "auto"),
+                " or a smaller gamma.",
+            )
         )
     return max(r, k)

@@ -8,7 +8,7 @@ from typing import Any, ClassVar, Self
 
 from .._util.arrays import Array, put
 from .._util.checks import one_of
-from .._util.text import listed
+from .._util.text import Said, listed
 from ..contrast import (
     AXES,
     Fit,
@@ -201,11 +201,17 @@ class PCPCA(LatentModel, HasGamma):
         else:
             fit = self._by_gradients(data)
         if self._strength() is None and fit.axes == "variance" and (shared := shared_components(fit)):
+            numbers = f"component{'s' * (len(shared) > 1)} {listed([k + 1 for k in shared])}"
+            groups = Said(
+                "the foreground varies barely more than the background", "cases hardly vary more than controls"
+            )
             warn(
-                f"PCPCA still shows what both groups share: along component{'s' * (len(shared) > 1)} "
-                f"{listed([k + 1 for k in shared])} the foreground varies barely more than the background, although "
-                "the automatic gamma is near its limit. "
-                "ContraPCA models shared variation without showing it; CPCA allows larger gammas."
+                (
+                    f"PCPCA still shows what both groups share: along {numbers} ",
+                    groups,
+                    ", although the automatic gamma is near its limit. ContraPCA models shared variation without "
+                    "showing it; CPCA allows larger gammas.",
+                )
             )
         return fit
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from .._util.arrays import Array, float_type
+from .._util.text import Said, said_group
 from ..data import Groups, Scaling, Tables
 from ..exceptions import GroupError, warn
 from ..moments import Complete, Plateau, Scale, complete_data, deviation_beyond_rounding, in_model_units
@@ -68,10 +69,11 @@ def pooled_masked_deviation(groups: Iterable[MaskedGroup]) -> Array:
 def _observed_group(rows: Array, weights: Array | None, name: str, tables: Tables) -> MaskedGroup:
     """One group; errors name the group and the feature."""
     group, empty = observe(rows, weights)
+    whose = (f"{empty} of the {rows.shape[0]} ", Said(f"{name} rows", f"rows of the {said_group(name).command}"))
     if empty >= rows.shape[0] - 1:
-        raise GroupError(f"{empty} of the {rows.shape[0]} {name} rows have no observed value: at least 2 are needed.")
+        raise GroupError(*whose, " have no observed value: at least 2 are needed.")
     if empty:
-        warn(f"{empty} of the {rows.shape[0]} {name} rows have no observed value; they are ignored.")
+        warn((*whose, " have no observed value; they are ignored."))
     if not np.isfinite(group.squares).all():
         worst = int(np.argmin(np.isfinite(group.squares)))
         raise ValueError(
@@ -80,7 +82,8 @@ def _observed_group(rows: Array, weights: Array | None, name: str, tables: Table
     never = np.flatnonzero(group.feature_counts == 0)
     if never.size:
         raise GroupError(
-            f"{never.size} of {group.mean.size} features have no observed value in the {name} (the first: "
-            f"{', '.join(map(tables.feature, never[:3]))}). Drop them from both groups."
+            f"{never.size} of {group.mean.size} features have no observed value in the ",
+            said_group(name),
+            f" (the first: {', '.join(map(tables.feature, never[:3]))}). Drop them from both groups.",
         )
     return group

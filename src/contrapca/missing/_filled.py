@@ -14,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from .._util.arrays import Array, float_type
+from .._util.text import Said, said_group
 from ..contrast import Conditional, centred_condition, dimensions_above_noise, filled
 from ..data import Groups, Tables, refuse_devices
 from ..data.rows import DaskRows
@@ -186,7 +187,8 @@ def _without_empty_rows(tables: Tables) -> Tables:
         return tables
     for group, own in zip(present.names, present, strict=True):
         if not own.all():
-            warn(f"{np.sum(~own)} of the {own.size} {group} rows have no observed value; they are ignored.")
+            rows_of = Said(f"{group} rows", f"rows of the {said_group(group).command}")
+            warn((f"{np.sum(~own)} of the {own.size} ", rows_of, " have no observed value; they are ignored."))
     rows, weights = tables.rows.map(lambda X, own: X[own], present), tables.weights
     weights = weights.map(lambda w, own: None if w is None else w[own], present)
 

@@ -11,6 +11,7 @@ from sklearn.exceptions import ConvergenceWarning
 from .._util.arrays import Array
 from .._util.checks import generator
 from .._util.progress import Progress
+from .._util.text import Said
 from ..contrast import (
     Fit,
     LatentGaussian,
@@ -137,7 +138,7 @@ def attempt_fit(
             what = "the number of observed values"
             if feature is not None:
                 what = f"how often {feature_label(names, feature)} was observed"
-            return Attempt(None, f"{what} allows only gamma below {bound:.4g}")
+            return Attempt(None, f"{what} does not allow it")
     label = "PPCA" if data.groups.background is None else f"gamma={gamma:.4g}"
     solutions: list[GradientSolution] = []
     for k, one in enumerate(_starts(data.groups, gamma, d, settings, start)):
@@ -193,10 +194,13 @@ def _warned(attempt: Attempt, data: Incomplete, settings: Settings) -> Fit:
         )
     assert attempt.fit.model is not None
     if not noise_is_determined(data.groups.foreground, attempt.fit.model.W):
+        most = attempt.fit.n_latent
         warn(
-            f"noise_variance_ is arbitrary: no foreground row has more than {attempt.fit.n_latent} observed values, "
-            "and as many latent dimensions fit them whatever the noise is. Densities and imputed values are arbitrary, "
-            "too. Use fewer components, or rows with more values."
+            (
+                Said("noise_variance_ is arbitrary: no foreground row", "The model's noise is arbitrary: no case"),
+                f" has more than {most} observed values, and as many latent dimensions fit them whatever the noise is. "
+                "Densities and imputed values are arbitrary, too. Use fewer components, or rows with more values.",
+            )
         )
     return attempt.fit
 

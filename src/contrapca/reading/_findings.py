@@ -1,10 +1,12 @@
-"""Probable mistakes that only the files of a command show."""
+"""Probable mistakes that only files show: numbers hidden in text, slips in labels, identifiers, replicates."""
 
 from __future__ import annotations
 
 import itertools
+import re
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from typing import NamedTuple
 
 import numpy as np
 
@@ -22,7 +24,6 @@ from ..data.checks import (
     replicates,
 )
 from ..exceptions import TableFileError
-from ._hidden import dropped_columns, hidden_by
 from ._layout import PLAIN, Numerals
 from ._table import DataTable
 
@@ -31,6 +32,102 @@ MAX_LISTED = 10  # columns with bad cells
 TIMES_RARER, SHORTEST, MOST_ONCE, MOST_CLASSES = 5, 4, 3, 100
 NEARLY = 0.9  # fraction of distinct values in a first column that should name the rows
 MIN_NAMES, FEW_TIMES = 10, 4  # at least 10 distinct values, all equally often and at most 4 times, do so as well
+
+# ---------------------------------------------------------------- numbers that are hidden in columns of text
+
+MOSTLY = 0.9  # fraction of the cells that must look alike
+LONGEST = 60  # characters of a cell with a number; patterns would take long for more
+MANY_UNITS = 0.25  # fraction of different words above which they are not units, but codes such as "5 a" and "6 b"
+NUMBER = r"[-+]?\d+(?:[.,]\d+)?"
+LONE_NUMBER = re.compile(NUMBER)
+UNIT = re.compile(rf"{NUMBER}\s*([^\W\d_][^\s\d]*|[°µ‰][^\s\d]*|%[^\s\d]+)")
+UNIT_WORD = re.compile(rf"{NUMBER}\s+([^\W\d_][^\s\d]*)")  # not the codes "5a" and "6b"
+ANSWERS = ({"yes", "no"}, {"y", "n"}, {"true", "false"}, {"positive", "negative"}, {"present", "absent"})
+ANY = r"[-+]?[.,]?\d(?:[\d.,'\u00a0\u202f]*\d)?(?:[eE][-+]?\d+)?"  # a number, perhaps with thousands separators
+SIGN = r"[^\w#:]"  # # and : are in codes, numbers of things, and times of day
+BRACKETED = rf"[(\[{{]{SIGN}*{ANY}(?:{SIGN}+{ANY})?\s*[)\]}}]"
+SIGNS = {  # what hides numbers: how the cells look
+    "percent signs": rf"{NUMBER}\s*%",
+    "thousands separators": r"[-+]?\d{1,3}(?:[,.' \u00a0\u202f]\d{3})+(?:[.,]\d+)?",
+    "errors after ±": rf"{ANY}\s*(?:±|\+\s?/?\s?[-\u2212])\s*{ANY}",
+    "second numbers in the cells": rf"{ANY}\s*(?:[/\u2013]\s*{ANY}|{BRACKETED})",  # hyphens are also in dates
+    "currency signs": rf"[-+]?[$¢£¤¥\u20a0-\u20cf]\s*{ANY}|{ANY}\s*[$¢£¤¥\u20a0-\u20cf]",
+    "brackets": rf"[(\[{{]\s*{ANY}\s*[)\]}}]",
+    "signs around the numbers": rf"(?!{ANY}\Z){SIGN}*{ANY}{SIGN}*",
+}
+WAYS_OUT: dict[str, tuple[str | Worded, ...]] = {
+    "words": ("write 1 and 0 to use such answers",),
+    "units": ("write the unit into the name of the column instead",),
+    "units that differ": ("convert all to one unit, and write it into the name of the column",),
+    "percent signs": ("add ", Option("percent", True), " to read 12% as 0.12"),
+    "thousands separators": ("add ", Option("thousands", True), " to read 1,234 as 1234"),
+    "errors after ±": ("leave only the number before ±",),
+    "second numbers in the cells": ("leave one number in each, or make two columns",),
+    "currency signs": ("write the currency into the name of the column instead",),
+    "brackets": ("write the numbers without them, and with a minus sign if that is what they mean",),
+    "signs around the numbers": ("write the numbers alone",),
+}
+
+
+class Hidden(NamedTuple):
+    """What hides the numbers of a column of text, an example of it, and how to use them."""
+
+    kind: str
+    example: str
+
+    @property
+    def reason(self) -> str:
+        such = f"such as {self.example!r}"
+        return f"because of words {such}" if self.kind == "words" else f"because of {self.kind} ({such})"
+
+    @property
+    def way_out(self) -> tuple[str | Worded, ...]:
+        return WAYS_OUT[self.kind]
+
+
+def hidden_by(cells: Sequence[str]) -> Hidden | None:
+    """What the numbers of a column of text are hidden by; None for other text."""
+    least = MOSTLY * sum(map(bool, cells))
+    cells = [cell for cell in cells if 0 < len(cell) <= LONGEST]
+    if {cell.casefold() for cell in cells} in ANSWERS:
+        return Hidden("words", cells[0])
+    units = Counter(match[1] for cell in cells if (match := UNIT.fullmatch(cell)))
+    if units and max(units.values()) >= least:
+        return Hidden("units", cells[0])
+    words = Counter(match[1] for cell in cells if (match := UNIT_WORD.fullmatch(cell)))
+    if words and words.total() >= least and len(words) <= MANY_UNITS * len(cells):
+        return Hidden("units that differ", cells[0])
+    lone = sum(bool(LONE_NUMBER.fullmatch(cell)) for cell in cells)
+    for kind, looks in SIGNS.items():
+        hits = [cell for cell in cells if re.fullmatch(looks, cell)]
+        if hits and len(hits) + lone >= least:
+            return Hidden(kind, hits[0])
+    return None
+
+
+def dropped_columns(texts: Mapping[str, Sequence[str]]) -> list[Finding]:
+    """Columns, by name, that are not used because their numbers are written as text, and why."""
+    kinds: dict[str, dict[str, Hidden]] = {}
+    for name, cells in texts.items():
+        if (found := hidden_by(cells)) is not None:
+            kinds.setdefault(found.kind, {})[name] = found
+    findings = []
+    for kind, columns in kinds.items():
+        hidden, many = next(iter(columns.values())), len(columns) > 1
+        it, hold = ("them", "they hold") if many else ("it", "it holds")
+        sentence = f"{listed(list(columns))} {'are not used as features' if many else 'is not used as a feature'}"
+        if kind == "words":
+            sentence += f": {hold} words such as {hidden.example!r}, not numbers."
+            silent = ("; add ", Option("ignore"), " or ", Option("labels"), " to silence this.")
+            hint: tuple[str | Worded, ...] = ("Write 1 and 0 to use such answers", *silent)
+        else:
+            sentence += f", {hidden.reason}."
+            hint = (f"To use {it}, ", *hidden.way_out, f"; otherwise name {it} with ", Option("ignore"), ".")
+        findings.append(Finding.worded("dropped column", sentence, *hint))
+    return findings
+
+
+# ---------------------------------------------------------------- rows and labels
 
 
 def findings_of_tables(
@@ -41,17 +138,16 @@ def findings_of_tables(
     texts: dict[str, list[str]] = {}
     for given, group in zip(tables, ("cases", "controls") if len(tables) > 1 else ("table",), strict=True):
         found += repeated_names(_names_of_rows(given, without), group)
-        beside = {} if given.annotated else given.texts
-        texts |= {name: given.as_text(name).tolist() for name in beside if name not in without}
+        if not given.annotated:
+            texts |= {name: given.as_text(name).tolist() for name in given.texts if name not in without}
         if empty := [name for name in given.empty if name and name not in without]:
             found.append(Finding("empty column", f"{given.path!r} has no values in {listed(empty)}."))
     mixed = {name for given in tables for name in given.mixed}
     found += dropped_columns({name: cells for name, cells in texts.items() if name not in mixed})
-    for name in (*classes, *blocks):
-        if name is not None:
-            cells = [cell for given in tables if name in given.columns for cell in given.as_text(name).tolist()]
-            found += alike_labels(cells, f"Values of {name!r}")
-            found += rare_labels(cells, name) if name in classes else []
+    for name in filter(None, (*classes, *blocks)):
+        cells = [cell for given in tables if name in given.columns for cell in given.as_text(name).tolist()]
+        found += alike_labels(cells, f"Values of {name!r}")
+        found += rare_labels(cells, name) if name in classes else []
     return found
 
 
@@ -119,14 +215,13 @@ def block_findings(tables: Sequence[DataTable]) -> list[Finding]:
     places: list[tuple[str, list[str], str | None]] = [("The row names", names, own)]
     for column in first.texts:
         of = tables if column in shared else tables[:1]
-        places.append(
-            (f"The values of {column!r}", [cell for table in of for cell in table.as_text(column).tolist()], column)
-        )
+        cells = [cell for table in of for cell in table.as_text(column).tolist()]
+        places.append((f"The values of {column!r}", cells, column))
     for place, labels, where in places:
         if found := replicates(labels, place, where):
             return found
-    for column in tables[0].columns:
-        if names_source(column) and 1 < np.unique(tables[0].as_text(column)).size <= len(tables[0]) / 2:
+    for column in first.columns:
+        if names_source(column) and 1 < np.unique(first.as_text(column)).size <= len(first) / 2:
             sentence = (
                 f"The column {column!r} may name whom or what several rows come from: if so, they are not independent, "
                 "and p-values that ignore it are far too small."

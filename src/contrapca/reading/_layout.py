@@ -183,16 +183,21 @@ def find_header(path: str, rows: list[list[str]], numerals: Numerals) -> bool:
     """
     top, below = rows[0], rows[1:]
     # Row names have no name, as R writes them; a mere separator at the end of lines does not count.
-    one_short = all(len(row) == len(top) + 1 for row in below) and any(row[-1] for row in below)
-    if below and (one_short or _is_over_row_names(top, below, numerals)):
-        return True
-    if _over_numbers(top, below, numerals):
+    if below and all(len(row) == len(top) + 1 for row in below) and any(row[-1] for row in below):
         return True
     kinds = [_kind(cell, numerals) for cell in top]
+    if below and not top[0].strip() and "missing" not in kinds[1:]:  # above names or a count, as pandas writes an index
+        first = [row[0] for row in below]
+        counts = [int(cell) if WHOLE_NUMBER.fullmatch(cell) else None for cell in first]
+        start = counts[0] or 0
+        if all(_kind(cell, numerals) == "text" for cell in first) or counts == [*range(start, start + len(first))]:
+            return True
     numbers = [cell for cell, kind in zip(top, kinds, strict=True) if kind == "number"]
-    if "text" in kinds and all(map(WHOLE_NUMBER.fullmatch, numbers)):
+    if _over_numbers(top, below, numerals) or ("text" in kinds and all(map(WHOLE_NUMBER.fullmatch, numbers))):
         return True
-    if _is_scale(top, below, numerals):
+    values, *others = ([value for cell in row if (value := numerals.value(cell)) is not None] for row in rows)
+    is_scale = len(values) >= LEAST_SCALE and not any(map(_in_order, others))
+    if others and len(values) > 1 and _in_order(values) and (is_scale or _are_years(top, below)):
         raise TableFileError(
             f"It is unclear whether the first line of {path!r} contains names: its numbers are in order, from "
             f"{numbers[0].strip()} to {numbers[-1].strip()}, and those below are not. Add ",
@@ -229,25 +234,6 @@ def _kind(cell: str, numerals: Numerals) -> Kind:
     if numerals.is_missing(cell) or (value is not None and not math.isfinite(value)):
         return "missing"
     return "text" if value is None else "number"
-
-
-def _is_over_row_names(top: list[str], below: list[list[str]], numerals: Numerals) -> bool:
-    """Whether only the first cell is empty, above names or a count of the rows, as pandas writes an index."""
-    if top[0].strip() or any(_kind(cell, numerals) == "missing" for cell in top[1:]):
-        return False
-    first = [row[0] for row in below]
-    if all(_kind(cell, numerals) == "text" for cell in first):
-        return True
-    counts = [int(cell) if WHOLE_NUMBER.fullmatch(cell) else None for cell in first]
-    return counts == list(range(counts[0] or 0, (counts[0] or 0) + len(counts)))
-
-
-def _is_scale(top: list[str], below: list[list[str]], numerals: Numerals) -> bool:
-    """Whether the first row may name the columns by numbers: in order, as others are not, or years above others."""
-    values, *others = ([value for cell in row if (value := numerals.value(cell)) is not None] for row in [top, *below])
-    if not (len(values) > 1 and others and _in_order(values)):
-        return False
-    return _are_years(top, below) or (len(values) >= LEAST_SCALE and not any(map(_in_order, others)))
 
 
 def _are_years(top: list[str], below: list[list[str]]) -> bool:

@@ -13,14 +13,22 @@ import numpy as np
 import numpy.typing as npt
 
 from .._util.arrays import Rows, is_sparse
-from .._util.text import Option, did_you_mean, listed, plural, spelling
+from .._util.text import Option, Worded, did_you_mean, listed, plural, spelling
 from ..data import Groups, Study, looks_like_replicates, regress_out
-from ..data.checks import IMPUTED, Finding, Given, check_groups, swapped_names
+from ..data.checks import IMPUTED, Finding, Given, check_groups, same_row_names, swapped_names
 from ..exceptions import TableFileError, TableWarning, warn
 from ..plots import on_a_scale
-from ._findings import block_findings, check_mixed, findings_of_tables, identifiers_of, imputed_in
+from ._findings import (
+    block_findings,
+    check_mixed,
+    dropped_columns,
+    findings_of_tables,
+    hidden_by,
+    identifiers_of,
+    imputed_in,
+)
 from ._formats import EXCEL, read_table
-from ._table import DataTable, align, align_to
+from ._table import DataTable
 
 BY_PLACE = "columns matched by position, because one file has no column names"
 MAX_VALUES_LISTED = 10
@@ -211,7 +219,8 @@ def read_inputs(
 ) -> Inputs:
     """Read the tables, and check them together; `tell` gets what looks like a mistake, unless its check is silent.
 
-    The features are those of a model, in its order, if these are given.
+    The steps: open the files, tell features from other columns, bring the features into one order (that of a model, if
+    its features are given), split the rows into groups, and take from the other columns what is known of each row.
     """
     tables = _opened(request, every_gene=features is not None)
     table, notes = tables[0], list(dict.fromkeys(note for given in tables for note in given.notes))
@@ -338,6 +347,82 @@ def _not_features(
     without |= {IMPUTED} if imputed else set()
     numbered, findings = identifiers_of(tables, without) if find_numbered else ([], [])
     return without | set(numbered), list(dict.fromkeys(covariates)), [*findings, *imputed]
+
+
+def align(
+    cases: DataTable, controls: DataTable, *, without: Collection[str] = (), common: bool = False
+) -> tuple[list[str] | None, Rows, Rows]:
+    """The features of two tables (None if neither has names), and the values of both in the order of the cases.
+
+    All columns must be in both, unless only the common ones are asked for.
+    """
+    left = [name for name in cases.names if name not in without]
+    right = [name for name in controls.names if name not in without]
+    if not (cases.named and controls.named):
+        _check_widths(controls, len(right), f"{cases.path!r}", len(left))
+        own = left if cases.named else right if controls.named else None
+        return own, cases.select(left), controls.select(right)
+    names = [name for name in left if name in set(right)]
+    if_transposed: list[str | Worded] = []  # then the rows of both tables have the same names
+    if cases.row_names is not None and same_row_names(cases.row_names, controls.row_names):
+        alike = listed(cases.row_names, 3)
+        add = f". The rows of both have the same names ({alike}): if these are features, add "
+        if_transposed = [add, Option("transpose", True)]
+    if not names:
+        texts = {name: table.as_text(name).tolist() for table in (cases, controls) for name in table.texts}
+        hidden = dropped_columns({name: cells for name, cells in texts.items() if name not in without})
+        about = [part for finding in hidden for part in (" ", finding)]
+        neither = f"{cases.path!r} and {controls.path!r} have no numeric columns in common"
+        raise TableFileError(neither, *if_transposed, ".", *about)
+    for table, other, lacking in ((controls, cases, {*left} - {*right}), (cases, controls, {*right} - {*left})):
+        if lacking and not common:
+            way_out = ["or add ", Option("common", True), " to continue without them", *if_transposed]
+            raise _lacks(table, [name for name in other.names if name in lacking], f"{other.path!r}", way_out)
+    return names, cases.select(names), controls.select(names)
+
+
+def align_to(names: list[str] | None, n_features: int, table: DataTable, *, without: Collection[str] = ()) -> Rows:
+    """The values of a table in the order of a model's features, by name or, if one has no names, by position."""
+    given = [name for name in table.names if name not in without]
+    if names is None or not table.named:
+        _check_widths(table, len(given), "the model", n_features)
+        return table.select(given)
+    if lacking := [name for name in names if name not in set(given)]:
+        raise _lacks(table, lacking, "the model", ["all are needed"], without)
+    return table.select(names)
+
+
+def _check_widths(table: DataTable, width: int, whose: str, wanted: int) -> None:
+    if width != wanted:
+        raise TableFileError(
+            f"{table.path!r} has {plural(width, 'numeric column')} and {whose} has {wanted}: unless both have column "
+            "names, they need the same number of columns."
+        )
+
+
+def _lacks(
+    table: DataTable, names: list[str], whose: str, way_out: list[str | Worded], without: Collection[str] = ()
+) -> TableFileError:
+    """An error about columns that a table lacks: which of them it has, but not as numbers, and what to do about it."""
+    left_out = [name for name in names if name in without and name in table.columns]
+    others = [name for name in names if name not in left_out and (name in table.texts or name in table.empty)]
+    hidden = [found for name in others if (found := hidden_by(table.as_text(name).tolist()))]
+    spelt = {spelling(column): column for column in table.columns if column not in left_out}
+    alike = [spelt[spelling(name)] for name in names if name not in others and spelling(name) in spelt]
+    why: list[str | Worded] = []
+    if left_out:
+        why += [f" ({listed(left_out)} left out by ", Option("ignore"), " or the like)"]
+    if others:
+        why += [f" ({listed(others)} not numeric there{f', {hidden[0].reason}' if hidden else ''})"]
+    if alike:
+        differs = "differs" if len(alike) == 1 else "differ"
+        why += [f" ({listed(alike)} there {differs} only in case or blanks)"]
+    to_do: list[str | Worded] = ["correct the names, "] if len(left_out) + len(others) < len(names) else []
+    to_do += ["write such cells as numbers, "] if others else []
+    thousands = next((found for found in hidden if found.kind == "thousands separators"), None)
+    to_do += [*thousands.way_out, ", "] if thousands else []
+    lacks = f"{table.path!r} lacks {plural(len(names), 'numeric column')} of {whose}: {listed(names)}"
+    return TableFileError(lacks, *why, "; ", *to_do, *way_out, ".")
 
 
 def _groups(

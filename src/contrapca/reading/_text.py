@@ -125,20 +125,14 @@ class TextFile:
         are known, comments are told from rows: they have other numbers of cells.
         """
         width, separator = len(self.columns), self.separator
-        blank = string.whitespace + '"' + separator
+        blank, mark = string.whitespace + '"' + separator, re.escape(separator)
+        # Quotes are only around whole cells, and separators only outside of them.
+        regular = re.compile(rf'(?:(?:[^"]*+(?<={mark}))?"[^"{mark}]*"(?={mark}|\n?$))*[^"]*')
         lines, at_top = self.lines(), True
         for number, line in lines:
             fits = separator != " " and line.count(separator) == width - 1 and line.lstrip(blank)
-            parts = f"{separator}{line.rstrip()}{separator}".split('"') if fits and '"' in line else [separator]
-            outside, inside = parts[::2], parts[1::2]
-            # Quotes may only be around whole cells, and separators only outside of them.
-            if (
-                fits
-                and len(parts) % 2
-                and all(part.endswith(separator) for part in outside[:-1])
-                and all(part.startswith(separator) for part in outside[1:])
-                and not any(separator in part for part in inside)
-            ):
+            # Quotes need not be looked for after the last one, nor any in most lines.
+            if fits and ('"' not in line or regular.fullmatch(line, 0, line.rindex('"') + 2)):
                 cells = None
             elif line.startswith(COMMENT) and width and not at_top and len(self.split(line)) != width:
                 cells = []
@@ -209,21 +203,11 @@ def text_table(
 def write_filled(
     table: DataTable, file: IO[bytes], names: Sequence[str], filled: Array, beside: tuple[str, list[int]] | None = None
 ) -> None:
-    """Write a text table again with missing cells of some columns filled in; all other cells stay as they were.
+    """Write a table that was read from text again, with cells of some columns filled in where they are missing.
 
-    Comments in or below the table are left out.
-
-    Parameters
-    ----------
-    table : DataTable
-        Read from text.
-    file : binary file
-    names : sequence of str
-        Columns to fill.
-    filled : ndarray of shape (n, len(names))
-        NaN where a cell stays as it is.
-    beside : tuple of str and list of n numbers, optional
-        A further column, the last one; left out where the table has no header, or has a column of that name.
+    All other cells stay as they were; comments in or below the table are left out. `filled` has a column for each of
+    `names`, NaN where a cell stays as it is. `beside` is a further column, the last one, and its numbers; it is left
+    out where the table has no header, or has a column of that name.
     """
     source = table.source
     assert source is not None
