@@ -34,7 +34,7 @@ from contrapca import (
     report,
 )
 from contrapca.data.rows import _numpy as dense_rows
-from contrapca.estimators._base import Decomposition
+from contrapca.estimators import Decomposition
 from contrapca.reporting._report import summarize
 from counting import calls
 

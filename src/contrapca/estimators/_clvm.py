@@ -16,8 +16,8 @@ from ..data import Tables, group_of
 from ..exceptions import warn
 from ..missing import Incomplete, collect
 from ..moments import MAX_DENSE, Complete, Moments, mixed_background
+from ._base import unfitted
 from ._likelihood import Likelihood
-from ._method import unfitted
 from ._new_rows import new_rows
 
 MAX_SHARED = 10  # shared dimensions that are chosen: the run time grows with them
@@ -125,7 +125,8 @@ class CLVM(Likelihood):
         k = shared_rank(data, self.n_foreground) if self._counts else int(self.n_shared)
         return fit_clvm(data, k, self.n_foreground, tol=self.tol, max_iter=self.max_iter)
 
-    def _for_halves(self, data: Complete, halves: Halves) -> Self:
+    def _settled(self, data: Complete | Incomplete, halves: Halves | None = None) -> Self:
+        assert isinstance(data, Complete)
         return unfitted(self, n_shared=shared_rank(data, self.n_foreground)) if self._counts else unfitted(self)
 
     def _attributes(self, fit: Fit) -> dict[str, Any]:
