@@ -1,6 +1,6 @@
 """The methods, with scikit-learn's interface."""
 
-from ._base import Contrastive, ContrastSolver, Decomposition, FittedModel, packed, unfitted
+from ._base import Choice, Contrastive, ContrastSolver, Decomposition, FittedModel, packed, unfitted
 from ._clvm import CLVM
 from ._contrapca import ContraPCA
 from ._cpca import CPCA

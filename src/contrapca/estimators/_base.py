@@ -73,6 +73,7 @@ from ..moments import (
     Moments,
     SolverChoice,
     Stream,
+    Subspace,
     check_solver_of,
     contrast,
     read_batch,
@@ -218,9 +219,11 @@ class Decomposition(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         tables, encoded, regression = tables_of(study, allow_missing=self._takes_missing), encoded_of(study), None
         if encoded is not None:
             tables, regression = without_covariates(tables, encoded)
-        known = None if regression is None else regression.of_covariates
-        about = None if study.design is None else study.design.subject
-        fit = replace(self._solved(tables)[1], covariates=known, design=about)
+        _, fit = self._solved(tables)
+        if regression is not None:
+            fit = replace(fit, covariates=regression.of_covariates)
+        if study.design is not None:
+            fit = replace(fit, design=study.design.subject)
         X = study.rows.foreground if isinstance(X, Study) else X
         if not isinstance(tables.rows.foreground, Moments | DaskRows):
             validate_data(self, X, skip_check_array=True)
@@ -718,6 +721,7 @@ class Choice(NamedTuple):
 
     gamma: float
     limit: float | None = None
+    at_limit: bool = False  # whether it is a part of the limit
     near: Array | None = None  # vectors near the solution
 
 
@@ -787,18 +791,18 @@ class ContrastSolver(Decomposition):
         gamma = self._strength()
         chosen = self._gamma_by_halves(data, halves()) if gamma is None else Choice(gamma)
         check_rank(data, self.n_components)
-        return replace(self._solve(data, self._latents(), chosen.gamma), limit=chosen.limit)
+        return self._solve(data, self._latents(), chosen)
 
-    def _solve(self, data: Complete, latents: Latents, gamma: float, start: Array | None = None) -> Fit:
-        """The fit at gamma; raises where there is no solution. `start` holds vectors near it, if some are known."""
-        fit = self._attempt(data, latents, gamma, start)
+    def _solve(self, data: Complete, latents: Latents, chosen: Choice) -> Fit:
+        """The fit at a gamma; raises where there is no solution."""
+        fit = self._attempt(data, latents, chosen)
         if fit is None:
-            raise self._infeasible(data.groups, latents, gamma)
+            raise self._infeasible(data.groups, latents, chosen.gamma)
         return fit
 
-    def _attempt(self, data: Complete, latents: Latents, gamma: float, start: Array | None = None) -> Fit | None:
-        """The fit at gamma, or None if there is no solution."""
-        found = self._shown(data.groups, latents, gamma, start)
+    def _attempt(self, data: Complete, latents: Latents, chosen: Choice) -> Fit | None:
+        """The fit at a gamma, or None if there is no solution."""
+        found = self._shown(data.groups, latents, chosen.gamma, chosen.near)
         if found is None:
             return None
         C, solution, covariances, shown = found
@@ -811,7 +815,7 @@ class ContrastSolver(Decomposition):
             components=components,
             variances=shown.variances,
             totals=groups.map(Moments.total_variance),
-            gamma=gamma,
+            gamma=chosen.gamma,
             objective=objective,
             n_iter=spectrum.n_iter,
             solver=replace(choice, reason=f"{choice.reason}; {spectrum.note}") if spectrum.note else choice,
@@ -819,6 +823,9 @@ class ContrastSolver(Decomposition):
             inside=covariances.map(lambda c: variance_inside(solution, c)),
             axis_ratios=shown.ratios,
             eigenvalues=values if shown.ratios is None else None,
+            limit=chosen.limit,
+            limit_is_bound=chosen.limit is not None and isinstance(data.basis, Subspace),
+            at_limit=chosen.at_limit,
             history=np.array([objective]),
             axes="variance" if shown.ratios is None else latents.axes,
             plateau=data.plateau,
@@ -897,7 +904,7 @@ class ContrastSolver(Decomposition):
         limit, near = self._limit(data.groups, latents.rank)
         if limit == 0:
             raise RankError(latents.rank, parameter=latents.parameter)
-        return Choice(latents.auto_fraction * limit, limit, near)
+        return Choice(latents.auto_fraction * limit, limit, at_limit=True, near=near)
 
     def _gamma_by_halves(self, data: Complete, halves: Halves) -> Choice:
         """The gamma of the method's own range whose contrast is most reproducible (F43), and its limit for all rows."""

@@ -176,8 +176,8 @@ class ContraPCA(PCPCA):
             data = few_directions(data, self._latents(), self._strength())  # of large tables (F49)
         latents = self._ranked(data, self._strength())  # F24
         chosen = self._gamma_by_limit(data, latents)  # F3
-        fit = self._solve(data, latents, chosen.gamma, chosen.near)  # F1 and F2, and F16 or F41 for the axes
-        return self._with_background(data, fit, chosen)
+        fit = self._solve(data, latents, chosen)  # F1 and F2, and F16 or F41 for the axes
+        return self._with_background(data, fit)
 
     # ------------------------------------------------------------------ what is left to the data
 

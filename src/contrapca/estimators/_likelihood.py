@@ -52,8 +52,8 @@ from ..missing import (
     incomplete_background_model,
     masked_rank,
 )
-from ..moments import SPECTRAL, Complete, Contrast, Subspace, check_solver_of, contrast
-from ._base import Choice, ContrastSolver, Decomposition, lifted
+from ..moments import SPECTRAL, Complete, Contrast, check_solver_of, contrast
+from ._base import ContrastSolver, Decomposition, lifted
 from ._new_rows import adjusted, checked, latent_means, map_new_rows, new_rows, of_foreground, of_group
 
 
@@ -328,9 +328,8 @@ class LatentModel(Likelihood, ContrastSolver):
         if isinstance(data, Incomplete):
             return self._by_gradients(data)
         latents = self._ranked(data, self._strength())  # F24
-        chosen = self._gamma_by_limit(data, latents)  # F3
-        fit = self._solve(data, latents, chosen.gamma, chosen.near)  # F1 and F2, and the axes
-        return self._with_background(data, fit, chosen)
+        fit = self._solve(data, latents, self._gamma_by_limit(data, latents))  # F1 to F3, and the axes
+        return self._with_background(data, fit)
 
     def _ranked(self, data: Complete | Incomplete, gamma: float | None) -> Latents:
         """How many latent dimensions there are, and which are shown; counted where that is left to the data (F24).
@@ -353,10 +352,8 @@ class LatentModel(Likelihood, ContrastSolver):
             return fit
         return replace(fit, background_model=incomplete_background_model(data, fit, settings))
 
-    def _with_background(self, data: Complete, fit: Fit, chosen: Choice) -> Fit:
-        """The fit with its limit, and with PPCA of the background, which `contrast_score` compares with."""
-        if chosen.limit is not None:
-            fit = replace(fit, limit=chosen.limit, at_limit=True, limit_is_bound=isinstance(data.basis, Subspace))
+    def _with_background(self, data: Complete, fit: Fit) -> Fit:
+        """The fit with PPCA of the background, which `contrast_score` compares with."""
         known = data.groups.backgrounds
         return replace(fit, background_model=complete_background_model(data, fit.n_latent)) if known else fit
 

@@ -34,7 +34,7 @@ from ..contrast import (
 from ..data import Groups, Tables
 from ..missing import Incomplete
 from ..moments import Complete, Contrast, Moments, contrast, sum_of_fourth_powers
-from ._base import ContrastSolver, check_rank, unfitted
+from ._base import Choice, ContrastSolver, check_rank, unfitted
 
 AUTOMATIC = ("auto", "oas")  # ridges that the rows choose
 
@@ -167,7 +167,7 @@ class RatioPCA(ContrastSolver):
     def _fit_to(self, data: Complete | Incomplete, halves: Callable[[], Halves]) -> Fit:
         assert isinstance(data, Complete)
         check_rank(data, self.n_components)
-        return self._solve(data, self._latents(), self._chosen_gamma(data))
+        return self._solve(data, self._latents(), Choice(self._chosen_gamma(data)))
 
     def _collected(self, tables: Tables) -> Complete | Incomplete:
         data = super()._collected(tables)
