@@ -279,7 +279,7 @@ def test_counts_are_checked_before_the_fit(monkeypatch):
     assert caught.value.works < caught.value.limit <= bound
     monkeypatch.setattr(_incomplete, "maximise", lambda *args, **options: pytest.fail("a fit was begun"))
     data = collect_incomplete(tables(left, YM, "abcdefgh"))
-    attempt = _incomplete.attempt_fit(data, Latents.plain(2), bound, SETTINGS)
+    attempt = _incomplete.attempt_fit(data, Latents(2, 2), bound, SETTINGS)
     assert "how often 'd' was observed" in attempt.reason
 
 

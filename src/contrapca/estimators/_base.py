@@ -679,16 +679,9 @@ def unfitted(estimator: T, **parameters: Any) -> T:
 
 @dataclass(frozen=True)
 class FittedModel:
-    """What is saved of a fitted estimator.
+    """What is saved of a fitted estimator."""
 
-    Attributes
-    ----------
-    estimator : estimator
-        Not fitted, with the parameters of the fit.
-    fit : Fit
-    """
-
-    estimator: Decomposition
+    estimator: Decomposition  # not fitted, with the parameters of the fit
     fit: Fit
 
     @property
@@ -774,7 +767,7 @@ class ContrastSolver(Decomposition):
 
     def _latents(self, n_features: int | None = None) -> Latents:
         """Which latent dimensions the parameters ask for; raises if they are too many for so many features."""
-        return Latents.plain(self.n_components)
+        return Latents(self.n_components, self.n_components)
 
     def _with_strength(self, gamma: float) -> Self:
         """Set the parameter that stands for this gamma."""

@@ -21,8 +21,6 @@ from ._likelihood import Likelihood
 from ._new_rows import new_rows
 
 MAX_SHARED = 10  # shared dimensions that are chosen: the run time grows with them
-
-
 LOOSEST = 1e-4  # above this relative gradient a fit has not converged, for any `tol`
 
 

@@ -33,11 +33,7 @@ from ._base import Choice, Contrastive, unfitted
 from ._cpca import CPCA
 
 SIZES = (1, 2, 5, 10, 20, 50, 100)  # features of a component that sparsity="auto" tries, as the table has them
-
-
 LOST = 0.05  # part of the best score that fewer features may lose
-
-
 HALVINGS = 30  # of a gamma that leaves few features no contrast
 
 
