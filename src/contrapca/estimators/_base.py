@@ -1,4 +1,8 @@
-"""The bases of all estimators: scikit-learn's interface, the steps of a fit, and a contrast of moments at a gamma."""
+"""The bases of all estimators.
+
+`Decomposition` has scikit-learn's interface, the steps of a fit, and what inference asks for; `ContrastSolver` solves a
+contrast of moments at one gamma; for `Contrastive` methods gamma is a parameter.
+"""
 
 from __future__ import annotations
 
@@ -106,7 +110,7 @@ class Decomposition(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
 
         tables -> _prepared -> _collected -> _fit_to -> _with_fit
 
-    Every method has its own `_fit_to`; where the first two will not do, it overrides them, too.
+    `_fit_to` is the mathematics of a method; where the first two will not do, it overrides them, too.
     """
 
     components_: Array
