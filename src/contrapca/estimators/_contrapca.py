@@ -1,7 +1,7 @@
 """ContraPCA: PCPCA whose units, rank and axes suit the data.
 
 From `fit` to the eigensolver: `fit`, in `_base`, makes checked tables of what was passed, without the effect of
-covariates, and takes the steps that are written here, from `_prepared` to `_fit_to`. The last but one is `_solve`, in
+covariates, and takes the steps that are written here, from `_prepared` to `_fit_to`. The fifth is `_solve`, in
 `_base`, too: it makes the contrast C of the moments, solves it by `top_eigenpairs` and PCPCA's closed form, and chooses
 the axes to show.
 """
@@ -20,6 +20,7 @@ from ..contrast import (
     Fit,
     Halves,
     Latents,
+    complete_background_model,
     count_above_noise,
     few_directions,
     most_above_noise,
@@ -163,14 +164,13 @@ class ContraPCA(PCPCA):
         return shortened(tables) if self.shorten else tables
 
     def _collected(self, tables: Tables) -> Complete | Incomplete:
-        """2. Moments of each group, in the units given or divided by within-group standard deviations, as the noise asks
-        for (F41)."""
+        """2. Moments, in the units given or divided by within-group standard deviations, as the noise asks for (F41)."""
         tables = self._prepared(tables)  # paths and comparisons begin here; what is prepared already stays as it is
         data = super()._collected(tables)
         return in_best_units(data, tables, self.n_components, self.solver) if self._left_to_data else data
 
     def _fit_to(self, data: Complete | Incomplete, halves: Callable[[], Halves]) -> Fit:
-        """3. Rank. 4. gamma, half its limit. 5. The maximum, and the axes that are shown."""
+        """3. Rank. 4. gamma, half its limit. 5. The maximum, and the axes that are shown. 6. PPCA of the background."""
         if isinstance(data, Incomplete):
             return self._by_gradients(data)
         if self.solver == "auto":
@@ -178,7 +178,7 @@ class ContraPCA(PCPCA):
         latents = self._ranked(data, self._strength())  # F24
         chosen = self._gamma_by_limit(data, latents)  # F3
         fit = self._solve(data, latents, chosen)  # F1 and F2, and F16 or F41 for the axes
-        return self._with_background(data, fit)
+        return replace(fit, background_model=complete_background_model(data, fit.n_latent))  # for `contrast_score`
 
     # ------------------------------------------------------------------ what is left to the data
 

@@ -329,7 +329,7 @@ class LatentModel(Likelihood, ContrastSolver):
             return self._by_gradients(data)
         latents = self._ranked(data, self._strength())  # F24
         fit = self._solve(data, latents, self._gamma_by_limit(data, latents))  # F1 to F3, and the axes
-        return self._with_background(data, fit)
+        return replace(fit, background_model=complete_background_model(data, fit.n_latent))  # for `contrast_score`
 
     def _ranked(self, data: Complete | Incomplete, gamma: float | None) -> Latents:
         """How many latent dimensions there are, and which are shown; counted where that is left to the data (F24).
@@ -348,14 +348,7 @@ class LatentModel(Likelihood, ContrastSolver):
         n_init = None if isinstance(self.n_init, str) else int(self.n_init)
         settings = Settings(self.mean, n_init, self.max_iter, self.tol, self.random_state, self.progress)
         fit = fit_incomplete(data, self._latents(), self._strength(), settings)
-        if not data.groups.backgrounds:
-            return fit
         return replace(fit, background_model=incomplete_background_model(data, fit, settings))
-
-    def _with_background(self, data: Complete, fit: Fit) -> Fit:
-        """The fit with PPCA of the background, which `contrast_score` compares with."""
-        known = data.groups.backgrounds
-        return replace(fit, background_model=complete_background_model(data, fit.n_latent)) if known else fit
 
     # ------------------------------------------------------------------ subsets of the rows
 
