@@ -174,14 +174,7 @@ class Decomposition(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
 
     # ------------------------------------------------------------------ fit
 
-    def fit(
-        self,
-        X: Any,
-        y: Any = None,
-        *,
-        background: Any = None,
-        sample_weight: Any = None,
-    ) -> Self:
+    def fit(self, X: Any, y: Any = None, *, background: Any = None, sample_weight: Any = None) -> Self:
         """Fit to a foreground and a background.
 
         Parameters

@@ -164,7 +164,7 @@ class ContraPCA(PCPCA):
         return shortened(tables) if self.shorten else tables
 
     def _collected(self, tables: Tables) -> Complete | Incomplete:
-        """2. Moments, in the units given or divided by within-group standard deviations, as the noise asks for (F41)."""
+        """2. Moments, in units as given or divided by within-group standard deviations, as the noise asks for (F41)."""
         tables = self._prepared(tables)  # paths and comparisons begin here; what is prepared already stays as it is
         data = super()._collected(tables)
         return in_best_units(data, tables, self.n_components, self.solver) if self._left_to_data else data
