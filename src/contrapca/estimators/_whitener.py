@@ -110,12 +110,12 @@ class BackgroundWhitener(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         study = study_of(X, background, name, y=y, background_label=self.background_label)
         refuse(study, name, covariates="pass regress_out(study)")
         tables = tables_of(study, allow_missing=False)
-        known = None if replicates is None else of_treatments(replicates, X, y, self.background_label, tables)
         # The rows to whiten by: those of the controls, and what varies within treatments.
         controls = (own.backgrounds for own in (tables.rows, tables.means, tables.weights))
         every: list[Any] = list(zip(*controls, strict=True))
-        if known is not None:
-            every.append((known, np.zeros(tables.n_features), None))
+        if replicates is not None:
+            within = of_treatments(replicates, X, y, self.background_label, tables)
+            every.append((within, np.zeros(tables.n_features), None))
         groups = [rows if isinstance(rows, Moments) else row_moments(rows, mean, w) for rows, mean, w in every]
         if not has_few_rows(groups):
             groups = [replace(group, scatter=DenseScatter(group.scatter.dense())) for group in groups]
