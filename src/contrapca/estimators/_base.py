@@ -7,6 +7,7 @@ contrast of moments at one gamma; for `Contrastive` methods gamma is a parameter
 from __future__ import annotations
 
 import contextlib
+import functools
 from collections.abc import Callable, Iterable, Iterator
 from copy import copy
 from dataclasses import dataclass, replace
@@ -292,7 +293,9 @@ class Decomposition(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         """Set the attributes of a fit to rows that are where `like` is; leave none of a fit before."""
         for name in [name for name in vars(self) if name.endswith("_") and not name.startswith("_")]:
             del self.__dict__[name]
-        self.__dict__["fit_"], self._parameters = fit, self.get_params(deep=False)
+        self.__dict__["fit_"] = fit
+        names = parameter_names(type(self))  # type: ignore[arg-type]
+        self._parameters = {name: getattr(self, name) for name in names}
         # An array of the library and on the device of the fit's rows, if that is not NumPy: results follow it.
         scaling, dtype = fit.scaling.foreground, fit.scaling.foreground.dtype
         self._place = None if like is None else put(np.empty(0), like, dtype)
@@ -664,6 +667,12 @@ class Decomposition(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
 
         data = self._trained(training)
         return in_original_units(self._fit_to(data, no_halves).components, data)
+
+
+@functools.cache
+def parameter_names(kind: type[Decomposition]) -> tuple[str, ...]:
+    """Cached, as scikit-learn inspects the constructor each time, which takes as long as a small eigenproblem."""
+    return tuple(kind._get_param_names())
 
 
 def unfitted(estimator: T, **parameters: Any) -> T:
