@@ -9,8 +9,7 @@ import pytest
 from sklearn.base import BaseEstimator
 
 import contrapca
-from contrapca.estimators import ContrastSolver
-from contrapca.estimators._method import Method
+from contrapca.estimators import ContrastSolver, Decomposition
 
 ROOT = Path(contrapca.__file__).parent
 FLOORS = {  # a module or folder of the package: its floor
@@ -87,7 +86,7 @@ def test_a_wrong_import_is_found(text, says):
 
 def undeclared(text):
     """Private names of estimators that a module asks of a model, but for those that their bases declare."""
-    declared = {*vars(Method), *Method.__annotations__, *vars(ContrastSolver)}
+    declared = {*vars(Decomposition), *Decomposition.__annotations__, *vars(ContrastSolver)}
     kinds = [kind for kind in vars(contrapca.estimators).values() if isinstance(kind, type)]
     private = {name for kind in kinds for name in dir(kind) if re.match("_[a-z]", name)}
     private -= declared | set(dir(BaseEstimator))
@@ -104,7 +103,7 @@ def test_others_ask_estimators_for_what_they_declare():
     assert not any(found.values()), {path.name: names for path, names in found.items() if names}
 
 
-@pytest.mark.parametrize("text", ["model._gamma_by_limit(data, latents)", "own.estimator._left_to_data"])
+@pytest.mark.parametrize("text", ["model._ranked(data, gamma)", "own.estimator._left_to_data"])
 def test_what_they_do_not_declare_is_found(text):
     assert list(undeclared(text))
     assert not list(undeclared("model._fit_to(data, halves); model._limit(groups, 2); self._left_to_data"))

@@ -144,26 +144,22 @@ def test_a_failed_refit_keeps_the_old_fit():
     assert all(after[name] is before[name] or after[name] == before[name] for name in before)
 
 
-USES = ["transform", "inverse_transform", "score", "score_samples", "latent_posterior", "contrast_score"]
+OF_ROWS = ["transform", "inverse_transform", "score", "score_samples", "latent_posterior", "contrast_score"]
+RESULTS = ["sample", "feature_table", "get_covariance", "get_precision"]
+ATTRIBUTES = ["fit_", "objective_", "reconstruction_error_", "gamma_max_", "n_latent_", "background_model_"]
 
 
-@pytest.mark.parametrize("method", USES)
+@pytest.mark.parametrize("method", OF_ROWS + RESULTS)
 def test_use_before_fit(method):
     with pytest.raises(NotFittedError):
-        getattr(PCPCA(), method)(X)
+        getattr(PCPCA(), method)(*([X] if method in OF_ROWS else []))
 
 
-@pytest.mark.parametrize("method", ["sample", "feature_table", "get_covariance", "get_precision"])
-def test_results_before_fit(method):
-    with pytest.raises(NotFittedError):
-        getattr(PCPCA(), method)()
-
-
-@pytest.mark.parametrize("name", ["objective_", "reconstruction_error_", "gamma_max_", "n_latent_"])
+@pytest.mark.parametrize("name", [*ATTRIBUTES, "plateau_", "shortened_"])
 def test_attributes_before_fit(name):
-    with pytest.raises(NotFittedError):
-        getattr(PCPCA(), name)
-    assert not hasattr(PCPCA(), name)
+    with pytest.raises(NotFittedError, match="This ContraPCA instance is not fitted yet"):
+        getattr(ContraPCA(), name)
+    assert not hasattr(ContraPCA(), name)
 
 
 def test_save_before_fit(tmp_path):
@@ -315,7 +311,7 @@ def test_rows_that_change_later_change_nothing(estimator, solver, convert, tmp_p
 
 def said(model):
     """What a model says of rows, and its own numbers."""
-    found = {name: getattr(model, name)(X) for name in USES if name != "inverse_transform" and hasattr(model, name)}
+    found = {name: getattr(model, name)(X) for name in OF_ROWS if name != "inverse_transform" and hasattr(model, name)}
     found |= {name: getattr(model, name) for name in ("components_", "gamma_max_", "mean_") if hasattr(model, name)}
     if "latent_posterior" in found:
         found["latent_posterior"] = found["latent_posterior"][1]
@@ -392,12 +388,6 @@ def test_text_and_numbers_are_not_true_or_false(model, name):
     with pytest.raises(TypeError, match=f"{name}=.* must be True or False"):
         model.fit(np.eye(5), background=np.eye(5))
     model.set_params(**{name: np.False_}).fit(*np.random.default_rng(0).normal(size=(1, 30, 5)), background=np.eye(5))
-
-
-@pytest.mark.parametrize("ask", ["fit_", "plateau_", "gamma_max_", "shortened_", "n_latent_", "background_model_"])
-def test_attributes_of_a_fit_need_one(ask):
-    with pytest.raises(NotFittedError, match="This ContraPCA instance is not fitted yet"):
-        getattr(ContraPCA(), ask)
 
 
 def test_pictures_of_a_fit_need_one(need):

@@ -251,16 +251,6 @@ def test_precision_is_the_inverse_of_the_covariance(model):
         np.testing.assert_allclose(fitted.get_precision() @ fitted.get_covariance(), np.eye(8), atol=1e-10)
 
 
-def test_feature_table(model):
-    table = model.feature_table()
-    assert list(table) == ["feature", "component_1", "foreground_variance", "background_variance", "rank"]
-    order = np.argsort(-np.abs(model.loadings_[:, 0]))
-    assert table["feature"].tolist() == [f"x{j}" for j in order]
-    np.testing.assert_array_equal(table["component_1"], model.loadings_[order, 0])
-    np.testing.assert_allclose(table["foreground_variance"], X.var(axis=0)[order])
-    np.testing.assert_allclose(table["background_variance"], Y.var(axis=0)[order])
-
-
 def test_components_are_unit_directions_of_the_latents(model):
     """Rows are projected on them: latents, and the variance that is reported along them."""
     V = model.components_.T
@@ -336,25 +326,6 @@ def test_sparse_rows_are_no_missing_values(model):
         model.impute(sp.csr_array(X))
     with pytest.raises(ValueError, match="NaN"):
         model.transform(sp.csr_array(np.where(X > 8, np.nan, X)))
-
-
-def test_files(model, tmp_path):
-    model.save(tmp_path / "clvm.npz")
-    twin = load(tmp_path / "clvm.npz")
-    assert twin.get_params() == model.get_params()
-    assert twin.n_iter_ == model.n_iter_
-    np.testing.assert_array_equal(twin.transform(X), model.transform(X))
-    np.testing.assert_array_equal(twin.score_samples(X), model.score_samples(X))
-    np.testing.assert_array_equal(twin.sample(3, random_state=0), model.sample(3, random_state=0))
-
-
-def test_files_without_dimensions_of_the_foreground(tmp_path):
-    model = CLVM(2, 0).fit(X, background=Y)
-    model.save(tmp_path / "clvm.npz")
-    twin = load(tmp_path / "clvm.npz")
-    assert twin.transform(X).shape == (2000, 0)
-    np.testing.assert_array_equal(twin.score_samples(X), model.score_samples(X))
-    np.testing.assert_array_equal(twin.transform_shared(X), model.transform_shared(X))
 
 
 GROUPS = ("foreground", "backgrounds.0")

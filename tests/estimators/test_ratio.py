@@ -330,18 +330,6 @@ def test_transform_and_back(groups):
     assert list(table)[:3] == ["feature", "component_1", "component_2"]
 
 
-def test_saving(groups, tmp_path):
-    X, Y = groups
-    for model in (RatioPCA(2), RatioPCA(3, ridge=0.5, end="both", scale="pooled"), RatioPCA(1, ridge=np.inf)):
-        model.fit(X.astype(np.float32), background=Y.astype(np.float32)).save(tmp_path / "model.npz")
-        again = load(tmp_path / "model.npz")
-        for name in ("components_", "ratios_", "v3_", "v4_", "ridge_", "explained_variance_", "background_variance_"):
-            np.testing.assert_array_equal(getattr(again, name), getattr(model, name))
-            assert getattr(again, name) is not None
-        np.testing.assert_array_equal(again.transform(X), model.transform(X))
-        assert again.components_.dtype == np.float32
-
-
 def test_an_infinite_ridge_is_pca(groups):
     X, Y = groups
     model = RatioPCA(2, ridge=np.inf).fit(X, background=Y)

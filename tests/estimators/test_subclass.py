@@ -6,7 +6,7 @@ from sklearn.base import clone
 
 import contrapca
 from contrapca import CPCA, PPCA, ContraPCA, GammaSearch, bootstrap, compare, contrast_path, held_out_contrast, report
-from contrapca.contrast import Solution, Spectrum, solve_cpca, top_eigenpairs
+from contrapca.contrast import Solution, Spectrum
 from contrapca.datasets import make_hidden_clusters
 from contrapca.estimators import Contrastive, ContrastSolver
 
@@ -50,7 +50,7 @@ class Plain(CPCA):
 
 
 class Smoothed(ContrastSolver):
-    """CPCA whose parameter is how little the background counts, from 0 to 1."""
+    """CPCA whose parameter is how little the background counts, at most 1, or "auto"."""
 
     def __init__(self, n_components=2, *, smoothing=0.5, background_label=None, scale=None, solver="auto"):
         self.n_components = n_components
@@ -60,14 +60,11 @@ class Smoothed(ContrastSolver):
         self.solver = solver
 
     def _strength(self):
-        return 1 - self.smoothing
+        return None if self.smoothing == "auto" else 1 - self.smoothing
 
     def _with_strength(self, gamma):
         self.smoothing = 1 - gamma
         return self
-
-    def _maximum(self, C, r, start=None):
-        return solve_cpca(C, top_eigenpairs(C, r, start=start))
 
 
 MODELS = [Widest(), Scaled(), Plain(), Smoothed()]
@@ -98,6 +95,15 @@ def test_settings_of_a_subclass_stay_in_subsets_and_on_paths():
     left, right = (held_out_contrast(model, X, background=Y) for model in (Plain(), CPCA()))
     assert left.gamma == right.gamma
     np.testing.assert_array_equal(left.log_ratios, right.log_ratios)
+
+
+def test_any_strength_can_be_left_to_halves_of_the_rows():
+    mine, ours = (model.fit(X, background=Y).fit_ for model in (Smoothed(smoothing="auto"), CPCA()))
+    assert mine.gamma == ours.gamma
+    assert mine.limit == ours.limit
+    np.testing.assert_allclose(mine.components, ours.components, atol=1e-9)
+    found = held_out_contrast(Smoothed(smoothing="auto"), X, background=Y)
+    assert found.gamma == held_out_contrast(CPCA(), X, background=Y).gamma
 
 
 def test_features_stay_features_in_wide_tables():

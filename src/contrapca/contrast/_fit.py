@@ -18,15 +18,9 @@ from ._gaussian import LatentGaussian
 # Fraction of the exact limit that gamma="auto" takes: with the paper's axes (F15), and with contrast axes (F16).
 AUTO_FRACTION, CONTRAST_FRACTION = 0.97, 0.5
 
-
 SHARED_RATIO = 1.5  # a component that varies less than this many times more in the foreground may be shared
-
-
 UNIT_LENGTH = 1e-5  # how far a component's length in a file may be from 1
-
-
 AXES = ("variance", "contrast", "ratio")  # kinds of axes that can be shown
-
 
 Step = dict[str, float | str]  # one step of a search for gamma: a value and its outcome
 
@@ -45,27 +39,16 @@ class Settings:
 
 @dataclass(frozen=True)
 class Latents:
-    """How many latent dimensions a model has, and which are shown.
+    """How many latent dimensions a model has, and which axes are shown.
 
-    Attributes
-    ----------
-    n_shown : int
-        k.
-    n_latent : int or None
-        r >= k; None means that it is found from the spectra of the groups (F16).
-    axes : {"variance", "contrast", "ratio", "auto"}
-        Which axes are shown: the first principal ones, those with the largest ratio of foreground to background
-        variance in the model's subspace (F16) or in the whole space (F41); "auto" is settled with the data.
+    These are the first principal ones ("variance"), or those with the largest ratio of foreground to background
+    variance, in the model's subspace (F16: "contrast") or in the whole space (F41: "ratio"); "auto" is settled with the
+    data.
     """
 
-    n_shown: int
-    n_latent: int | None
+    n_shown: int  # k
+    n_latent: int | None  # r >= k; None: to be found from the spectra of the groups (F16)
     axes: str = "variance"
-
-    @classmethod
-    def plain(cls, d: int) -> Latents:
-        """d dimensions, all shown."""
-        return cls(d, d)
 
     @classmethod
     def asked(cls, k: int, n_latent: int | str | None, axes: str, n_features: int | None) -> Latents:

@@ -109,9 +109,9 @@ def moments_log_likelihood(moments: Moments, W: Array, sigma2: float, *, determi
 
 
 def complete_background_model(data: Complete, d: int) -> LatentGaussian | None:
-    """PPCA of the background alone, in its scaled units; None if it varies in at most d directions, or if there are
-    several backgrounds."""
-    if len(data.groups.backgrounds) > 1:
+    """PPCA of the background alone, in its scaled units; None if it varies in at most d directions, or if there is not
+    exactly one."""
+    if len(data.groups.backgrounds) != 1:
         return None
     own = data.background_alone()
     C = alone(own.groups.foreground)

@@ -20,6 +20,7 @@ class Solution:
     lengths : ndarray of shape (d,)
         Norms of the columns of W = U diag(lengths); 1 if there is no model.
     sigma2 : float
+        0 if there is no model.
     feasible : bool
         Whether a maximum exists.
     eigenvectors : bool

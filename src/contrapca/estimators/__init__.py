@@ -1,14 +1,10 @@
 """The methods, with scikit-learn's interface."""
 
-from ._base import Decomposition, FittedModel, packed
+from ._base import Choice, Contrastive, ContrastSolver, Decomposition, FittedModel, packed, unfitted
 from ._clvm import CLVM
 from ._contrapca import ContraPCA
-from ._contrast_solver import ContrastSolver
-from ._contrastive import Contrastive
 from ._cpca import CPCA
-from ._latent_model import LatentModel
-from ._likelihood import Likelihood
-from ._method import unfitted
+from ._likelihood import LatentModel, Likelihood
 from ._new_rows import latent_means
 from ._pcpca import PCPCA
 from ._ppca import PPCA

@@ -16,13 +16,11 @@ from ..data import Tables, group_of
 from ..exceptions import warn
 from ..missing import Incomplete, collect
 from ..moments import MAX_DENSE, Complete, Moments, mixed_background
+from ._base import unfitted
 from ._likelihood import Likelihood
-from ._method import unfitted
 from ._new_rows import new_rows
 
 MAX_SHARED = 10  # shared dimensions that are chosen: the run time grows with them
-
-
 LOOSEST = 1e-4  # above this relative gradient a fit has not converged, for any `tol`
 
 
@@ -121,12 +119,60 @@ class CLVM(Likelihood):
         return isinstance(self.n_shared, str) and self.n_shared == "auto"
 
     def _fit_to(self, data: Complete | Incomplete, halves: Callable[[], Halves]) -> Fit:
+        """The maximum-likelihood fit; the axes shown are those of the foreground alone."""
         assert isinstance(data, Complete)
-        k = shared_rank(data, self.n_foreground) if self._counts else int(self.n_shared)
-        return fit_clvm(data, k, self.n_foreground, tol=self.tol, max_iter=self.max_iter)
+        groups, k, d = data.groups, self._shared_rank(data), self.n_foreground
+        if not sum(map(Moments.total_variance, groups)) > 0:
+            raise ValueError(
+                "The rows of each group are all the same, so there is no variance to model: pass more rows."
+            )
+        found = solve_clvm(groups, k, d, tol=self.tol, max_iter=self.max_iter)
+        if not found.bounded:
+            raise ValueError(
+                f"The likelihood has no maximum: n_shared={k} and n_foreground={d} dimensions fit these rows exactly, "
+                "so the noise variance goes to 0. Use fewer dimensions or more rows."
+            )
+        if found.residual > max(self.tol, LOOSEST):
+            warn(
+                f"CLVM did not converge in {found.history.size - 1} iterations: the relative gradient is "
+                f"{found.residual:.1e} (tol={self.tol:g}). Raise max_iter, or use scale='pooled'.",
+                ConvergenceWarning,
+            )
+        S, W = (U * lengths for U, lengths in map(principal_axes, (found.S, found.W)))
+        model = LatentGaussian(groups.foreground.mean, np.hstack([W, S]), found.sigma2)
+        projection = model.projection()[:, :d]
+        components = projection / np.linalg.norm(projection, axis=0)
 
-    def _for_halves(self, data: Complete, halves: Halves) -> Self:
-        return unfitted(self, n_shared=shared_rank(data, self.n_foreground)) if self._counts else unfitted(self)
+        basis = np.linalg.qr(model.W)[0]
+
+        def variance(group: Moments) -> Array:
+            return np.sum(components * group.scatter.matmul(components), axis=0) / group.weight
+
+        return Fit(
+            scaling=data.scaling,
+            components=components,
+            variances=groups.map(variance),
+            totals=groups.map(Moments.total_variance),
+            gamma=0.0,
+            objective=float(found.history[-1]),
+            n_iter=found.history.size - 1,
+            solver=data.choice,
+            model=model,
+            inside=groups.map(lambda group: float(np.trace(basis.T @ group.scatter.matmul(basis))) / group.weight),
+            background_model=LatentGaussian(mixed_background(groups).mean, S, found.sigma2),
+            history=found.history,
+        )
+
+    def _shared_rank(self, data: Complete) -> int:
+        """The number of shared dimensions, or what the data suggest, beside those of the foreground alone."""
+        if not self._counts:
+            return int(self.n_shared)
+        d, D = self.n_foreground, data.groups.foreground.mean.size
+        return max(min(automatic_rank(data, d) - d, MAX_SHARED, D - d - 1), 1)
+
+    def _settled(self, data: Complete | Incomplete, halves: Halves | None = None) -> Self:
+        assert isinstance(data, Complete)
+        return unfitted(self, n_shared=self._shared_rank(data))
 
     def _attributes(self, fit: Fit) -> dict[str, Any]:
         if (model := fit.background_model) is None:  # in a file
@@ -152,52 +198,3 @@ class CLVM(Likelihood):
             return (model.condition(block).latent_mean if missing else model.latent_mean(block))[:, shared]
 
         return scaling.apply(latents, rows)
-
-
-def shared_rank(data: Complete, d: int) -> int:
-    """The number of shared dimensions that the data suggest, beside d of the foreground alone."""
-    room = data.groups.foreground.mean.size - d - 1
-    return max(min(automatic_rank(data, d) - d, MAX_SHARED, room), 1)
-
-
-def fit_clvm(data: Complete, k: int, d: int, *, tol: float, max_iter: int) -> Fit:
-    """The maximum-likelihood fit with k shared and d foreground-specific dimensions; the latter are the axes shown."""
-    groups = data.groups
-    if not sum(map(Moments.total_variance, groups)) > 0:
-        raise ValueError("The rows of each group are all the same, so there is no variance to model: pass more rows.")
-    found = solve_clvm(groups, k, d, tol=tol, max_iter=max_iter)
-    if not found.bounded:
-        raise ValueError(
-            f"The likelihood has no maximum: n_shared={k} and n_foreground={d} dimensions fit these rows exactly, "
-            "so the noise variance goes to 0. Use fewer dimensions or more rows."
-        )
-    if found.residual > max(tol, LOOSEST):
-        warn(
-            f"CLVM did not converge in {found.history.size - 1} iterations: the relative gradient is "
-            f"{found.residual:.1e} (tol={tol:g}). Raise max_iter, or use scale='pooled'.",
-            ConvergenceWarning,
-        )
-    S, W = (U * lengths for U, lengths in map(principal_axes, (found.S, found.W)))
-    model = LatentGaussian(groups.foreground.mean, np.hstack([W, S]), found.sigma2)
-    projection = model.projection()[:, :d]
-    components = projection / np.linalg.norm(projection, axis=0)
-
-    basis = np.linalg.qr(model.W)[0]
-
-    def variance(group: Moments) -> Array:
-        return np.sum(components * group.scatter.matmul(components), axis=0) / group.weight
-
-    return Fit(
-        scaling=data.scaling,
-        components=components,
-        variances=groups.map(variance),
-        totals=groups.map(Moments.total_variance),
-        gamma=0.0,
-        objective=float(found.history[-1]),
-        n_iter=found.history.size - 1,
-        solver=data.choice,
-        model=model,
-        inside=groups.map(lambda group: float(np.trace(basis.T @ group.scatter.matmul(basis))) / group.weight),
-        background_model=LatentGaussian(mixed_background(groups).mean, S, found.sigma2),
-        history=found.history,
-    )

@@ -1,11 +1,9 @@
 """ContraPCA: PCPCA whose units, rank and axes suit the data.
 
-From `fit` to the eigensolver: `Decomposition.fit` makes checked tables of what was passed, without the effect of
-covariates. `Method._solved` takes the steps below. Of what they call, `LatentModel` reduces tables to moments
-(`_collected`), counts the rank (`_ranked`) and finds the limit of gamma (`_gamma_by_limit`, which asks for eigenpairs,
-too). `ContrastSolver._solve` makes the contrast C at gamma, has `LatentModel._maximum` solve it by `top_eigenpairs` and
-`solve_pcpca`, and chooses the axes to show (all in `_shown`). `PCPCA` fits what has missing values (`_by_gradients`),
-and the background (`_with_background`).
+From `fit` to the eigensolver: `fit`, in `_base`, makes checked tables of what was passed, without the effect of
+covariates, and takes the steps that are written here, from `_prepared` to `_fit_to`. The fifth is `_solve`, in
+`_base`, too: it makes the contrast C of the moments, solves it by `top_eigenpairs` and PCPCA's closed form, and chooses
+the axes to show.
 """
 
 from __future__ import annotations
@@ -22,6 +20,7 @@ from ..contrast import (
     Fit,
     Halves,
     Latents,
+    complete_background_model,
     count_above_noise,
     few_directions,
     most_above_noise,
@@ -30,7 +29,7 @@ from ..contrast import (
 from ..data import Groups, Indices, Tables
 from ..missing import Incomplete, collect_incomplete, count_above_wider_noise
 from ..moments import Complete, Plateau, pooled, shortened
-from ._method import unfitted
+from ._base import unfitted
 from ._pcpca import PCPCA
 
 
@@ -165,21 +164,21 @@ class ContraPCA(PCPCA):
         return shortened(tables) if self.shorten else tables
 
     def _collected(self, tables: Tables) -> Complete | Incomplete:
-        """2. Units: as given, or divided by within-group standard deviations, as the noise asks for (F41)."""
+        """2. Moments, in units as given or divided by within-group standard deviations, as the noise asks for (F41)."""
         tables = self._prepared(tables)  # paths and comparisons begin here; what is prepared already stays as it is
         data = super()._collected(tables)
         return in_best_units(data, tables, self.n_components, self.solver) if self._left_to_data else data
 
     def _fit_to(self, data: Complete | Incomplete, halves: Callable[[], Halves]) -> Fit:
-        """3. Rank. 4. gamma, half its limit. 5. The maximum, and the axes that are shown."""
+        """3. Rank. 4. gamma, half its limit. 5. The maximum, and the axes that are shown. 6. PPCA of the background."""
         if isinstance(data, Incomplete):
             return self._by_gradients(data)
         if self.solver == "auto":
             data = few_directions(data, self._latents(), self._strength())  # of large tables (F49)
         latents = self._ranked(data, self._strength())  # F24
         chosen = self._gamma_by_limit(data, latents)  # F3
-        fit = self._solve(data, latents, chosen.gamma, chosen.near)  # F1 and F2; F16 or F41 for the axes
-        return self._with_background(data, fit, chosen)
+        fit = self._solve(data, latents, chosen)  # F1 and F2, and F16 or F41 for the axes
+        return replace(fit, background_model=complete_background_model(data, fit.n_latent))  # for `contrast_score`
 
     # ------------------------------------------------------------------ what is left to the data
 
@@ -198,11 +197,11 @@ class ContraPCA(PCPCA):
 
     # ------------------------------------------------------------------ subsets of the rows, and paths
 
-    def _decided(self, data: Complete | Incomplete, latents: Latents) -> Self:
+    def _settled(self, data: Complete | Incomplete, halves: Halves | None = None) -> Self:
         scale = self._scaling if data.plateau is None else data.plateau.scale
-        return unfitted(super()._decided(data, latents), scale=scale)
+        return unfitted(super()._settled(data, halves), scale=scale)
 
-    def _tuned(self, data: Complete, halves: Halves) -> Self:
+    def _tuned(self, data: Complete | Incomplete, halves: Halves) -> Self:
         return self._settled(data)
 
     def _path_estimator(self) -> Self:

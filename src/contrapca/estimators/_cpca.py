@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from .._util.arrays import Array
-from ..contrast import Solution, solve_cpca, solve_path, top_eigenpairs
-from ..moments import Contrast
-from ._contrastive import Contrastive
+from ..contrast import solve_cpca, solve_path
+from ._base import Contrastive
 
 
 class CPCA(Contrastive):
@@ -73,9 +71,6 @@ class CPCA(Contrastive):
         self.background_label = background_label
         self.scale = scale
         self.solver = solver
-
-    def _maximum(self, C: Contrast, r: int, start: Array | None = None) -> Solution:
-        return solve_cpca(C, top_eigenpairs(C, r, start=start))
 
     _path = staticmethod(solve_path)
     _solution = staticmethod(solve_cpca)

@@ -1,20 +1,60 @@
-"""The base of PPCA, PCPCA and CLVM: a probability model of the foreground."""
+"""The bases of estimators with a probability model of the foreground, and of those that solve it in closed form."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from dataclasses import replace
+from typing import Any, ClassVar
 
 import numpy as np
 
 from .._util.arrays import Array, Rows, cast, is_sparse, namespace, put
-from .._util.checks import check_count, check_flag, generator
-from ..contrast import Fit, LatentGaussian, refuse_design
-from ..data import Scaling, like_table, refuse_device
+from .._util.checks import (
+    auto_or,
+    check_count,
+    check_flag,
+    check_n_components,
+    check_positive,
+    count,
+    generator,
+    one_of,
+)
+from .._util.text import Option, Said
+from ..contrast import (
+    Fit,
+    Halves,
+    LatentGaussian,
+    Latents,
+    Settings,
+    Solution,
+    Training,
+    automatic_rank,
+    complete_background_model,
+    feasible_rank,
+    in_original_units,
+    pcpca_grid,
+    pcpca_limit,
+    ratio_axes,
+    refuse_design,
+    relative_log_likelihood,
+    settled,
+    solve_path,
+    solve_pcpca,
+)
+from ..data import Groups, Scaling, Tables, like_table, refuse_device, refuse_devices
 from ..data.checks import IMPUTED
 from ..data.rows import DaskRows
-from ..exceptions import warn
-from ._base import Decomposition
+from ..exceptions import InfeasibleGammaError, RankError, warn
+from ..missing import (
+    Incomplete,
+    collect,
+    collect_incomplete,
+    fit_incomplete,
+    incomplete_background_model,
+    masked_rank,
+)
+from ..moments import SPECTRAL, Complete, Contrast, check_solver_of, contrast
+from ._base import ContrastSolver, Decomposition, lifted
 from ._new_rows import adjusted, checked, latent_means, map_new_rows, new_rows, of_foreground, of_group
 
 
@@ -221,6 +261,143 @@ class Likelihood(Decomposition):
         """The inverse of `get_covariance()`, computed without inverting a D x D matrix."""
         scale = self.fit_.scaling.foreground.scale
         return put(self.model_.precision() / scale[:, None] / scale, self._place)
+
+
+class LatentModel(Likelihood, ContrastSolver):
+    """Base of PPCA, PCPCA and ContraPCA, which maximise the relative likelihood; not public.
+
+    In closed form for complete rows (F2), by gradients if values are missing.
+    """
+
+    mean: str
+    n_init: int | str
+    max_iter: int
+    tol: float
+    random_state: Any
+    progress: bool
+
+    _holds_rows_out = False  # "auto" is a part of the limit
+    _parameter_checks: ClassVar = Likelihood._parameter_checks | {
+        "solver": one_of("auto", *SPECTRAL, "lbfgs"),
+        "mean": one_of("observed", "gls"),
+        "n_init": auto_or(count()),
+        "max_iter": count(),
+        "tol": check_positive,
+        "progress": check_flag,
+    }
+
+    # ------------------------------------------------------------------ the mathematics
+
+    _limit = staticmethod(pcpca_limit)
+    _path = staticmethod(solve_path)
+    _solution = staticmethod(solve_pcpca)
+    _grid = staticmethod(pcpca_grid)
+
+    def _refusal(
+        self, gamma: float, limit: float, r: int, parameter: str = "n_components", hint: str = ""
+    ) -> ValueError:
+        reason = (
+            "the background outweighs all foreground rows (N = n (1 - gamma) is not positive)"
+            if limit >= 1
+            else "the relative likelihood has no maximum (the noise variance would not be positive)"
+        )
+        advice = f", or CPCA, which allows stronger contrasts.{hint}"
+        return InfeasibleGammaError(gamma, limit, r, reason, advice, parameter)
+
+    def _objective(self, C: Contrast, solution: Solution) -> float:
+        W = solution.spectrum.vectors * solution.lengths
+        return relative_log_likelihood(C, W, W * solution.spectrum.values, solution.sigma2)
+
+    # ------------------------------------------------------------------ steps of a fit
+
+    def _collected(self, tables: Tables) -> Complete | Incomplete:
+        self._latents(tables.n_features)  # raises for what so many features do not allow
+        solver = self.solver
+        if solver != "lbfgs":
+            if solver != "auto" and tables.incomplete:
+                raise ValueError(f"solver={solver!r} is for complete rows, but values are missing. Use solver='auto'.")
+            return collect(tables, check_n_components(self.n_components, tables.n_features), self._scaling, solver)
+        # By gradients, also of complete rows.
+        check_solver_of(tables.rows.foreground, solver)
+        refuse_devices(tables, f"solver={solver!r}")
+        if not all(isinstance(rows, np.ndarray) for rows in tables.rows):
+            raise ValueError(f"solver={solver!r} is for dense tables: pass X.toarray(), or use solver='auto'.")
+        check_n_components(self.n_components, tables.n_features)
+        return collect_incomplete(tables, self._scaling)
+
+    def _fit_to(self, data: Complete | Incomplete, halves: Callable[[], Halves]) -> Fit:
+        if isinstance(data, Incomplete):
+            return self._by_gradients(data)
+        latents = self._ranked(data, self._strength())  # F24
+        fit = self._solve(data, latents, self._gamma_by_limit(data, latents))  # F1 to F3, and the axes
+        return replace(fit, background_model=complete_background_model(data, fit.n_latent))  # for `contrast_score`
+
+    def _ranked(self, data: Complete | Incomplete, gamma: float | None) -> Latents:
+        """How many latent dimensions there are, and which are shown; counted where that is left to the data (F24).
+
+        A given gamma may leave room for fewer than the groups suggest.
+        """
+        latents = settled(data.plateau, self._latents())
+        if latents.n_latent is not None:
+            return latents
+        k = latents.n_shown
+        rank = counted_rank(data, k, gamma) if isinstance(data, Complete) else masked_rank(data.groups, k)
+        return replace(latents, n_latent=rank)
+
+    def _by_gradients(self, data: Incomplete) -> Fit:
+        """The fit where values are missing; "auto" tries gammas below an upper bound on the limit until one works."""
+        n_init = None if isinstance(self.n_init, str) else int(self.n_init)
+        settings = Settings(self.mean, n_init, self.max_iter, self.tol, self.random_state, self.progress)
+        fit = fit_incomplete(data, self._latents(), self._strength(), settings)
+        return replace(fit, background_model=incomplete_background_model(data, fit, settings))
+
+    # ------------------------------------------------------------------ subsets of the rows
+
+    def _axes_of(self, training: Training) -> Groups[Array]:
+        data, gamma, latents = self._trained(training), self._strength(), self._latents()
+        groups, k, near = data.groups, latents.n_shown, None
+        if gamma is not None and not latents.contrast_axes:
+            return super()._axes_of(data)
+        if latents.axes == "ratio" and (known := ratio_axes(groups, k)) is not None:  # whatever gamma is
+            return in_original_units(data.vectors(known[1]), data)
+        latents = latents.within(groups.foreground.weight, groups.foreground.mean.size)
+        if gamma is None:
+            limit, near = self._limit(groups, latents.rank)
+            while limit == 0 and latents.rank > k:  # few rows that count more than once: the rank gives way
+                latents = replace(latents, n_latent=latents.rank - 1)
+                limit, near = self._limit(groups, latents.rank)
+            if limit == 0:
+                raise RankError(latents.rank, parameter=latents.parameter)
+            gamma = latents.auto_fraction * limit
+        found = self._shown(groups, latents, gamma, near)
+        if found is None:
+            error = self._infeasible(groups, latents, gamma)
+            if not isinstance(error, InfeasibleGammaError):
+                raise error
+            latents = replace(latents, n_latent=counted_rank(data, k, gamma))  # the rank gives way
+            found = self._shown(groups, latents, gamma)
+            if found is None:
+                raise self._infeasible(groups, latents, gamma)
+        C, solution, _, shown = found
+        return in_original_units(lifted(data, C, solution) @ shown.directions, data)
+
+
+def counted_rank(data: Complete, k: int, gamma: float | None) -> int:
+    """The number of latent dimensions that the groups suggest, or fewer, with a warning, if gamma allows no more."""
+    wanted = automatic_rank(data, k)
+    if gamma is None or (r := feasible_rank(contrast(data.groups, gamma), wanted)) == wanted:
+        return wanted
+    if r >= k:
+        warn(
+            (
+                Said(f"gamma={gamma:.6g}", f"--gamma {gamma:.6g}"),
+                f" is above the limit for the {wanted} latent dimensions that these tables suggest, so the model has "
+                f"only {r}. For all {wanted}, use ",
+                Option("gamma", "auto"),
+                " or a smaller gamma.",
+            )
+        )
+    return max(r, k)
 
 
 def log_density(model: LatentGaussian, scaling: Scaling, rows: Rows, missing: bool) -> Array:

@@ -11,8 +11,10 @@ from sklearn import get_config
 from sklearn.utils.validation import check_array, validate_data
 
 from .._util.arrays import Array, Rows, canonical, chosen, is_sparse, on_device, place_of
+from .._util.text import listed
 from ..contrast import Fit, project
 from ..data import (
+    Regression,
     Study,
     check_dense,
     check_device_table,
@@ -30,10 +32,9 @@ from ..data import (
 )
 from ..data.rows import DaskRows, as_rows, is_kept, map_rows
 from ..exceptions import GroupError, NonFiniteError
-from ._method import Method, check_covariates
 
 
-def new_rows(model: Method, X: Any, covariates: Any = None, group: str = "foreground") -> tuple[Rows, bool]:
+def new_rows(model: Any, X: Any, covariates: Any = None, group: str = "foreground") -> tuple[Rows, bool]:
     """Rows for a fitted model, checked and without the effect of their covariates; and whether values are missing.
 
     Of a `Study`, those of one group.
@@ -44,7 +45,7 @@ def new_rows(model: Method, X: Any, covariates: Any = None, group: str = "foregr
 
 
 def map_new_rows(
-    model: Method,
+    model: Any,
     X: Any,
     covariates: Any,
     group: str,
@@ -69,7 +70,7 @@ def map_new_rows(
     return map_rows(X, of_rows, n_columns)
 
 
-def of_group(model: Method, X: Any, covariates: Any, group: str) -> tuple[Any, Any, bool]:
+def of_group(model: Any, X: Any, covariates: Any, group: str) -> tuple[Any, Any, bool]:
     """Rows of one group of a study, their covariates, and whether the study knows the features of an array; of an
     AnnData the genes of the fit; other tables and their covariates as they are."""
     if is_anndata(X):
@@ -90,7 +91,7 @@ def of_group(model: Method, X: Any, covariates: Any, group: str) -> tuple[Any, A
     return rows, X.covariates[group] if fit.covariates is not None and X.covariates is not None else None, named
 
 
-def checked(model: Method, X: Any, named: bool = False) -> tuple[Rows, bool]:
+def checked(model: Any, X: Any, named: bool = False) -> tuple[Rows, bool]:
     """Rows with the features of the fit, and whether values are missing.
 
     `named` rows have no names of their own, but a study has told that they have the fitted features.
@@ -136,7 +137,7 @@ def rows_as_fitted(estimator: Any, X: Any, named: bool = False) -> Rows:
     return canonical(X)
 
 
-def check_place(model: Method, X: Any) -> None:
+def check_place(model: Any, X: Any) -> None:
     """Refuse rows that are elsewhere than those of the fit, where scikit-learn's own estimators do.
 
     Otherwise a model serves rows anywhere, and the result follows them.
@@ -168,3 +169,18 @@ def latent_means(fit: Fit, rows: Rows, missing: bool, center: str = "foreground"
 def of_foreground(values: Array, y: Any, background_label: Any) -> Array:
     """The values of stacked rows that are not of the background."""
     return chosen(values, label_groups(y, background_label, values.shape[0])[0] == 0)
+
+
+def check_covariates(known: Regression | None, covariates: Any) -> None:
+    """Raise unless covariates are given exactly if a fit regressed some out."""
+    if known is None and covariates is not None:
+        raise GroupError(
+            "Covariates are given, but this model was fitted without any: leave them out, or fit it to a Study "
+            "that has them."
+        )
+    if known is not None and covariates is None:
+        raise GroupError(
+            f"This model was fitted with covariates ({listed([column.name for column in known.columns])}): pass "
+            "covariates=, the same columns for these rows, so that their effect is taken out of them, too. For "
+            "what takes no covariates, adjust the tables with regress_out, and fit a model to the result."
+        )

@@ -3,34 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 from typing import Any, ClassVar, Self
 
 from .._util.arrays import Array, put
 from .._util.checks import one_of
 from .._util.text import Said, listed
-from ..contrast import (
-    AXES,
-    Fit,
-    Halves,
-    LatentGaussian,
-    Latents,
-    complete_background_model,
-    refuse_design,
-    shared_components,
-)
+from ..contrast import AXES, Fit, Halves, LatentGaussian, Latents, refuse_design, shared_components
 from ..exceptions import GroupError, RankError, warn
-from ..missing import Incomplete, fit_incomplete, incomplete_background_model
-from ..moments import Complete, Subspace
-from ._contrast_solver import Choice
-from ._contrastive import HasGamma
-from ._latent_model import LatentModel
-from ._likelihood import log_density
-from ._method import unfitted
+from ..missing import Incomplete
+from ..moments import Complete
+from ._base import Contrastive, unfitted
+from ._likelihood import LatentModel, log_density
 from ._new_rows import new_rows
 
 
-class PCPCA(LatentModel, HasGamma):
+class PCPCA(LatentModel, Contrastive):
     """Probabilistic contrastive principal component analysis (Li, Jones and Engelhardt).
 
     Maximises the relative likelihood p(X | W, sigma2) / p(Y | W, sigma2)^gamma_raw of foreground X and background Y, in
@@ -193,13 +180,7 @@ class PCPCA(LatentModel, HasGamma):
         return Latents.asked(self.n_components, self.n_latent, self.axes, n_features)
 
     def _fit_to(self, data: Complete | Incomplete, halves: Callable[[], Halves]) -> Fit:
-        if isinstance(data, Complete):
-            latents = self._ranked(data, self._strength())
-            chosen = self._gamma_by_limit(data, latents)  # F3
-            fit = self._solve(data, latents, chosen.gamma, chosen.near)  # F1 and F2, and the axes
-            fit = self._with_background(data, fit, chosen)
-        else:
-            fit = self._by_gradients(data)
+        fit = super()._fit_to(data, halves)
         if self._strength() is None and fit.axes == "variance" and (shared := shared_components(fit)):
             numbers = f"component{'s' * (len(shared) > 1)} {listed([k + 1 for k in shared])}"
             groups = Said(
@@ -215,37 +196,13 @@ class PCPCA(LatentModel, HasGamma):
             )
         return fit
 
-    def _with_background(self, data: Complete, fit: Fit, chosen: Choice) -> Fit:
-        """The fit with its limit, and with PPCA of the background, which `contrast_score` compares with."""
-        if chosen.limit is not None:
-            fit = replace(fit, limit=chosen.limit, at_limit=True, limit_is_bound=isinstance(data.basis, Subspace))
-        known = data.groups.backgrounds
-        return replace(fit, background_model=complete_background_model(data, fit.n_latent)) if known else fit
-
-    def _by_gradients(self, data: Incomplete) -> Fit:
-        """The fit where values are missing; "auto" tries gammas below an upper bound on the limit until one works."""
-        settings = self._settings()
-        fit = fit_incomplete(data, self._latents(), self._strength(), settings)
-        if not data.groups.backgrounds:
-            return fit
-        return replace(fit, background_model=incomplete_background_model(data, fit, settings))
-
     # ------------------------------------------------------------------ subsets of the rows, and paths
 
-    def _decided(self, data: Complete | Incomplete, latents: Latents) -> Self:
-        """A copy whose rank and axes are those that the data ask for."""
+    def _settled(self, data: Complete | Incomplete, halves: Halves | None = None) -> Self:
+        # An automatic gamma stays so: it is a part of each subset's own limit.
+        latents = self._ranked(data, None if halves is None else self._strength())
         alike = unfitted(self, axes=latents.axes)
         return unfitted(alike, n_latent=latents.n_latent) if isinstance(self.n_latent, str) else alike
-
-    def _settled(self, data: Complete | Incomplete) -> Self:
-        return self._decided(data, self._ranked(data, None))
-
-    def _for_halves(self, data: Complete, halves: Halves) -> Self:
-        # An automatic gamma stays so: it is a part of each half's own limit.
-        return self._decided(data, self._ranked(data, self._strength()))
-
-    def _tuned(self, data: Complete, halves: Halves) -> Self:
-        return self._settled(data)._with_reproducible_gamma(data, halves)
 
     def _path_estimator(self) -> Self:
         return unfitted(self) if self.n_latent is None else unfitted(self, n_latent=self.n_latent_)

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
 from typing import Any, Self
 
-from ..contrast import Fit, Halves, Latents, Training
+from ..contrast import Training
 from ..data import Groups
-from ..missing import Incomplete, fit_incomplete
 from ..moments import Complete
-from ._latent_model import LatentModel
+from ._likelihood import LatentModel
 from ._pcpca import PCPCA
 
 
@@ -108,12 +106,6 @@ class PPCA(LatentModel):
         self
         """
         return super().partial_fit(X, sample_weight=sample_weight)
-
-    def _fit_to(self, data: Complete | Incomplete, halves: Callable[[], Halves]) -> Fit:
-        latents = Latents.plain(self.n_components)
-        if isinstance(data, Incomplete):
-            return fit_incomplete(data, latents, 0.0, self._settings())
-        return self._solve(data, latents, 0.0)
 
     def _path_estimator(self) -> PCPCA:  # type: ignore[override]
         """PCPCA, whose path begins here."""

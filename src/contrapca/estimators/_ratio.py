@@ -34,8 +34,7 @@ from ..contrast import (
 from ..data import Groups, Tables
 from ..missing import Incomplete, collect, collect_expected
 from ..moments import Complete, Contrast, Moments, contrast, has_few_rows, sum_of_fourth_powers
-from ._contrast_solver import ContrastSolver, check_rank
-from ._method import unfitted
+from ._base import Choice, ContrastSolver, check_rank, unfitted
 
 AUTOMATIC = ("auto", "oas")  # ridges that the rows choose
 
@@ -103,6 +102,7 @@ class RatioPCA(ContrastSolver):
     ridge_: float
 
     _decisive = "ridge"
+    _holds_rows_out = False  # "auto" is due to the moments
     _parameter_checks: ClassVar = ContrastSolver._parameter_checks | {"end": one_of(*ENDS), "orthogonal": check_flag}
     _known_as, _source = "the directions of largest variance ratio (RatioPCA)", "Salloum 2022"
 
@@ -167,7 +167,7 @@ class RatioPCA(ContrastSolver):
     def _fit_to(self, data: Complete | Incomplete, halves: Callable[[], Halves]) -> Fit:
         assert isinstance(data, Complete)
         check_rank(data, self.n_components)
-        return self._solve(data, self._latents(), self._chosen_gamma(data))
+        return self._solve(data, self._latents(), Choice(self._chosen_gamma(data)))
 
     def _collected(self, tables: Tables) -> Complete | Incomplete:
         d = check_n_components(self.n_components, tables.n_features)
@@ -183,17 +183,15 @@ class RatioPCA(ContrastSolver):
         gamma = self._strength()
         return shrunk_strength(contrast(data.groups, 1.0), self.end, data.fourths) if gamma is None else gamma
 
-    def _for_halves(self, data: Complete, halves: Halves) -> Self:
+    def _settled(self, data: Complete | Incomplete, halves: Halves | None = None) -> Self:
         alike = unfitted(self)
-        if self._strength() is not None:
+        if halves is None or self._strength() is not None:
             return alike
+        assert isinstance(data, Complete)
         if self.ridge == "auto" and data.fourths is None and data.filling is None:  # moments of the parts
             parts = halves.parts(np.ones(halves.splits.shape[1], dtype=bool))
             data = _with_fourths(data, parts.rows, parts.means, parts.weights)
         return alike._with_strength(self._chosen_gamma(data))
-
-    def _tuned(self, data: Complete, halves: Halves) -> Self:
-        return self._with_reproducible_gamma(data, halves)
 
     def _axes_of(self, training: Training) -> Groups[Array]:
         axes = super()._axes_of(training)

@@ -29,17 +29,11 @@ from ..data import Groups, Tables, refuse_devices
 from ..exceptions import warn
 from ..missing import Incomplete, collect
 from ..moments import Complete, Contrast, Moments, choose_solver, contrast
-from ._contrast_solver import Choice
-from ._contrastive import Contrastive
+from ._base import Choice, Contrastive, unfitted
 from ._cpca import CPCA
-from ._method import unfitted
 
 SIZES = (1, 2, 5, 10, 20, 50, 100)  # features of a component that sparsity="auto" tries, as the table has them
-
-
 LOST = 0.05  # part of the best score that fewer features may lose
-
-
 HALVINGS = 30  # of a gamma that leaves few features no contrast
 
 
@@ -180,7 +174,11 @@ class SparseCPCA(Contrastive):
         chosen, limit = self._chosen(data, halves())
         return replace(chosen._fit_to(data, halves), limit=limit)
 
-    def _for_halves(self, data: Complete, halves: Halves) -> Self:
+    def _settled(self, data: Complete | Incomplete, halves: Halves | None = None) -> Self:
+        return unfitted(self) if halves is None else self._tuned(data, halves)
+
+    def _tuned(self, data: Complete | Incomplete, halves: Halves) -> Self:
+        assert isinstance(data, Complete)
         return self._chosen(data, halves)[0]
 
     def _chosen(self, data: Complete, halves: Halves) -> tuple[Self, float | None]:
@@ -188,7 +186,8 @@ class SparseCPCA(Contrastive):
         that was needed."""
         gamma, chosen = self._strength(), unfitted(self)
         automatic = gamma is None
-        choice = _OfAllFeatures(self)._gamma_by_halves(data, halves) if gamma is None else Choice(gamma)
+        all_features = CPCA(self.n_components, scale=self.scale, solver=self.solver)
+        choice = all_features._gamma_by_halves(data, halves) if gamma is None else Choice(gamma)
         if self._counts:
             chosen.sparsity = self._reproducible_size(halves, choice.gamma, data.groups.foreground.mean.size)
         gamma = chosen._gamma_with_contrast(data, choice.gamma) if automatic else choice.gamma
@@ -224,14 +223,3 @@ class SparseCPCA(Contrastive):
 
     def _attributes(self, fit: Fit) -> dict[str, Any]:
         return super()._attributes(fit) | {"sparsity_": int(np.count_nonzero(fit.components, axis=0).max())}
-
-
-class _OfAllFeatures(CPCA):
-    """CPCA of the moments that a SparseCPCA keeps."""
-
-    def __init__(self, sparse: SparseCPCA):
-        super().__init__(sparse.n_components)
-        self.sparse = sparse
-
-    def _trained(self, training: Training) -> Complete:
-        return self.sparse._trained(training)

@@ -11,14 +11,10 @@ from .._util.text import component_names, format_gamma, listed, plural
 from ..contrast import Fit
 
 TOP_FEATURES = 8
-
-
 IN_SAMPLE = (
     "The axes were chosen for these rows, so ratios of these variances are too large, far above 1 even where there is "
     "nothing: held_out_contrast(model, X, background=Y) judges the components by unseen rows."
 )
-
-
 WORDS = {"foreground_variance": "case variance", "background_variance": "control variance"}
 
 
@@ -77,15 +73,6 @@ def n_shared(model: Any) -> int:
     return int(model.shared_loadings_.shape[1]) if hasattr(model, "shared_loadings_") else 0
 
 
-def limit_in_words(limit: float, is_bound: bool, n_components: int, n_latent: int) -> str:
-    """The limit of gamma, for the number of dimensions that it belongs to: models of fewer have larger ones."""
-    words = f"limit {'at most ' * is_bound}{format_gamma(limit)}"
-    if n_latent == n_components:
-        return words
-    words += f" with {n_latent} latent dimensions"
-    return words if is_bound or limit >= 1 else f"{words}, higher with fewer"
-
-
 def summary(model: Any) -> Display:
     """What a fitted model found: a sentence, its components, and their strongest features."""
     fit: Fit = model.fit_
@@ -95,7 +82,11 @@ def summary(model: Any) -> Display:
     if hasattr(model, "gamma_"):
         line += f", gamma = {format_gamma(fit.gamma)}"
         if fit.limit is not None and np.isfinite(fit.limit):
-            line += f" ({limit_in_words(fit.limit, fit.limit_is_bound, fit.n_shown, fit.n_latent)})"
+            line += f" (limit {'at most ' * fit.limit_is_bound}{format_gamma(fit.limit)}"
+            if fit.n_latent > fit.n_shown:  # models of fewer dimensions have larger limits
+                line += f" with {fit.n_latent} latent dimensions"
+                line += "" if fit.limit_is_bound or fit.limit >= 1 else ", higher with fewer"
+            line += ")"
     if shared := n_shared(model):
         line += f", and {plural(shared, 'shared component')}"
     if fit.covariates is not None:

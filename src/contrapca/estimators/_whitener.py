@@ -110,11 +110,20 @@ class BackgroundWhitener(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         study = study_of(X, background, name, y=y, background_label=self.background_label)
         refuse(study, name, covariates="pass regress_out(study)")
         tables = tables_of(study, allow_missing=False)
-        known = None if replicates is None else of_treatments(replicates, X, y, self.background_label, tables)
-        groups = reference_groups(tables, known)
+        # The rows to whiten by: those of the controls, and what varies within treatments.
+        controls = (own.backgrounds for own in (tables.rows, tables.means, tables.weights))
+        every: list[Any] = list(zip(*controls, strict=True))
+        if replicates is not None:
+            within = of_treatments(replicates, X, y, self.background_label, tables)
+            every.append((within, np.zeros(tables.n_features), None))
+        groups = [rows if isinstance(rows, Moments) else row_moments(rows, mean, w) for rows, mean, w in every]
+        if not has_few_rows(groups):
+            groups = [replace(group, scatter=DenseScatter(group.scatter.dense())) for group in groups]
         scale = pooled_deviation(groups) if self.scale else np.ones(tables.n_features)
         found = spread([group.scaled(scale) for group in groups])
-        fourth = mean_fourth_power(tables, known, groups, scale)
+        fourth = None  # the mean of |y|^4 over these rows, each about its group's mean: moments have no rows
+        if not tables.are_moments:
+            fourth = sum(sum_of_fourth_powers(rows, mean, scale, w) for rows, mean, w in every) / found.weight
         if shrinkage is None:
             shrinkage = found.shrinkage(fourth if self.ridge == "auto" else None)
         self._warn_of_long_rows(found, fourth)
@@ -238,25 +247,12 @@ class BackgroundWhitener(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
 
 @dataclass(frozen=True)
 class Whitening:
-    """What a fit to the controls knows, in float64.
-
-    Attributes
-    ----------
-    scaling : Scaling
-        Mean, variance and divisor of every feature.
-    directions : ndarray of shape (D, k)
-        Eigenvectors of the scaled covariance: all, or those in the span of rows that are fewer than their features.
-    factors : ndarray of shape (k,)
-        What scaled rows are multiplied by along these.
-    rest : float
-        The same in all directions that are orthogonal to them.
-    shrinkage : float
-    """
+    """What a fit to the controls knows, in float64."""
 
     scaling: Scaling
-    directions: Array
-    factors: Array
-    rest: float
+    directions: Array  # eigenvectors of the scaled covariance, (D, k): all, or those in the span of rows that are few
+    factors: Array  # what scaled rows are multiplied by along these, (k,)
+    rest: float  # the same in all directions that are orthogonal to them
     shrinkage: float
 
     def _check_values(self) -> None:
@@ -312,46 +308,15 @@ class Whitening:
 
 @dataclass(frozen=True)
 class FittedWhitener:
-    """What is saved of a fitted whitener.
+    """What is saved of a fitted whitener."""
 
-    Attributes
-    ----------
-    estimator : BackgroundWhitener
-        Not fitted, with the parameters of the fit.
-    fit : Whitening
-    """
-
-    estimator: BackgroundWhitener
+    estimator: BackgroundWhitener  # not fitted, with the parameters of the fit
     fit: Whitening
 
     @property
     def model(self) -> BackgroundWhitener:
         """The fitted whitener."""
         return self.estimator._with_fit(self.fit)
-
-
-# ---------------------------------------------------------------------- the rows to whiten by
-
-
-def reference_groups(tables: Tables, replicates: Array | None) -> list[Moments]:
-    """The moments of the controls, and of what varies within treatments."""
-    backgrounds = zip(tables.rows.backgrounds, tables.means.backgrounds, tables.weights.backgrounds, strict=True)
-    found = [rows if isinstance(rows, Moments) else row_moments(rows, mean, w) for rows, mean, w in backgrounds]
-    if replicates is not None:
-        found.append(row_moments(replicates, np.zeros(tables.n_features)))
-    if has_few_rows(found):
-        return found
-    return [replace(group, scatter=DenseScatter(group.scatter.dense())) for group in found]
-
-
-def mean_fourth_power(tables: Tables, replicates: Array | None, groups: list[Moments], scale: Array) -> float | None:
-    """The mean of |y|^4 over these rows, each about its group's mean; None for moments, which have no rows."""
-    if isinstance(tables.rows.foreground, Moments):
-        return None
-    every = list(zip(tables.rows.backgrounds, tables.means.backgrounds, tables.weights.backgrounds, strict=True))
-    if replicates is not None:
-        every.append((replicates, np.zeros(tables.n_features), None))
-    return sum(sum_of_fourth_powers(rows, mean, scale, w) for rows, mean, w in every) / sum(g.weight for g in groups)
 
 
 def of_treatments(replicates: Any, X: Any, y: Any, background_label: Any, tables: Tables) -> Array:

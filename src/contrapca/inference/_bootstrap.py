@@ -29,7 +29,7 @@ from ..data import (
     units_of,
 )
 from ..data.rows import storage
-from ..estimators import ContrastSolver, SparseCPCA
+from ..estimators import Choice, ContrastSolver, SparseCPCA
 from ..missing import BACKTRACK, Incomplete, attempt_fit, observe
 from ..moments import Complete, DenseScatter, Moments, choose_solver, reduce_rows, row_moments
 from ._draws import ContrastPosterior
@@ -145,7 +145,7 @@ def _complete_refits(tables: Tables, model: ContrastSolver) -> Refits:
         if limit := _own_limit(fit):
             gamma *= model._limit(groups, latents.rank, limit)[0] / limit
         # Not `fit`, which would also model the background, and explain each failure by its limit.
-        again = model._attempt(Complete(groups, fit.scaling, choice), latents, gamma)
+        again = model._attempt(Complete(groups, fit.scaling, choice), latents, Choice(gamma))
         if again is None:
             return None
         W, sigma2 = again.W, 0.0 if again.model is None else again.model.sigma2

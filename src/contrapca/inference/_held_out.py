@@ -213,7 +213,7 @@ def held_out_of(
     )
     training, left = halves.whole
     data, mix = model._trained(training), mixture(left)
-    settled = model._for_halves(data, halves)
+    settled = model._settled(data, halves)
     if data.plateau is not None and data.plateau.scale is not None:
         # The units that all rows decided on are theirs, too: measured in a half that lacks a donor, a gene that varies
         # in this donor alone would be blown up, and the donor would then be the whole ratio.

@@ -288,9 +288,9 @@ def _ratio_axes(groups: Groups[MaskedGroup], k: int, W: Array, sigma2: float) ->
 
 
 def incomplete_background_model(data: Incomplete, fit: Fit, settings: Settings) -> LatentGaussian | None:
-    """PPCA of the background alone, in its scaled units; None if it varies in too few directions, or if there are
-    several backgrounds."""
-    if len(data.groups.backgrounds) > 1:
+    """PPCA of the background alone, in its scaled units; None if it varies in too few directions, or if there is not
+    exactly one."""
+    if len(data.groups.backgrounds) != 1:
         return None
     background = data.about(fit.scaling.map(lambda scaling: scaling.origin)).groups.background
     assert background is not None

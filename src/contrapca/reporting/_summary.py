@@ -17,7 +17,7 @@ from .._version import __version__
 from ..contrast import share_of
 from ..data import units_of
 from ..data.checks import Finding, Given, check_groups, shows_replicates, warn_of_replicates
-from ..estimators import Contrastive
+from ..estimators import Contrastive, Likelihood
 from ..exceptions import InfeasibleGammaError, RankError
 from ..inference import ContrastPosterior, ContrastTest, HeldOutContrast, Verdict, held_out_of, prepared, verdict_on
 from ..missing import usable
@@ -230,7 +230,7 @@ def _path(subject: Subject) -> dict[str, Any]:
         "axis_shares": _axis_shares(subject),
         "noise_variance": [_finite(value) for value in path.noise_variance],
         "depends_on_gamma": path.axis_ratios is None and len(path) > 1,
-        "logarithmic": isinstance(path.estimator, Contrastive),
+        "logarithmic": isinstance(path.estimator, Contrastive) and not isinstance(path.estimator, Likelihood),
     }
 
 
