@@ -1,4 +1,9 @@
-"""The largest eigenpairs of a contrast, directly or by products (F5)."""
+"""The largest eigenpairs of a contrast, directly or by products, and what methods make of them: a `Solution`.
+
+`top_eigenpairs` chooses: LAPACK for a matrix, ARPACK's Lanczos iteration for rows and for few vectors of a large
+matrix. Lanczos can miss repeated eigenvalues and stop too early, so its results are checked; where the checks fail,
+LAPACK takes over.
+"""
 
 from __future__ import annotations
 
@@ -76,12 +81,35 @@ class Spectrum:
             found.append((product + product.T) / 2)
         return found
 
-    def variances(self, contrast: Contrast) -> list[Array]:
-        """u'cov_k u along each vector u, shape (d,), for every group k."""
-        return [
-            np.sum(self.vectors * image, axis=0) / group.weight
-            for image, (_, group) in zip(self.images, contrast.terms, strict=True)
-        ]
+
+@dataclass(frozen=True)
+class Solution:
+    """What a method makes of a contrast: directions, lengths of the loadings along them, and the noise variance.
+
+    Attributes
+    ----------
+    spectrum : Spectrum
+        The directions v, v'C v along them, and their images; not necessarily eigenvectors.
+    lengths : ndarray of shape (d,)
+        Norms of the columns of W = U diag(lengths); 1 if there is no model.
+    sigma2 : float
+    feasible : bool
+        Whether a maximum exists; all else is meaningless if not.
+    eigenvectors : bool
+        Whether the directions are orthonormal eigenvectors of C.
+    """
+
+    spectrum: Spectrum
+    lengths: Array
+    sigma2: float
+    feasible: bool
+    eigenvectors: bool = True
+
+
+def noise_sum(contrast: Contrast, values: Array) -> float:
+    """f = tr C - sum_{i<=d} lambda_i, or 0 if it is only rounding (F3)."""
+    f = contrast.trace - float(values.sum())
+    return f if f > contrast.rounding else min(f, 0.0)
 
 
 def top_eigenpairs(

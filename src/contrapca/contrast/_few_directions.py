@@ -10,12 +10,12 @@ import numpy as np
 
 from .._util.arrays import Array
 from ..data import Groups
-from ..moments import Complete, InnerScatter, Moments, RowScatter, Scatter, Subspace, contrast, mixture
+from ..moments import Complete, InnerScatter, Moments, RowScatter, Scatter, Subspace, alone, contrast, mixture
+from ._axes import CAP, SPARE, count_above, dimensions_above_noise, feasible_rank, latent_rank, noise_edges
 from ._eigen import LOOSE, top_eigenpairs
 from ._fit import Latents, settled
-from ._limits import pcpca_limit
+from ._limits import pcpca_limit, rank_exceeds
 from ._path import outside
-from ._rank import CAP, SPARE, dimensions_above_noise, noise_edges
 from ._ratio import floor_share, ratio_axes
 
 BLOCK = 16  # vectors at a time
@@ -175,8 +175,7 @@ def strongest(group: Moments, count: int, most: int = MOST) -> Strongest:
         looked = search.size
         values, coordinates = (found[..., ::-1] for found in np.linalg.eigh(search.inner[0]))
         edges = noise_edges(values[:count], group.weight, group.mean.size, group.scatter.trace)
-        above = values[: edges.size] > edges
-        q = edges.size if above.all() else int(above.argmin())
+        q = count_above(values, edges)
         if q == count or looked >= most:
             break
         if q < edges.size:
@@ -203,6 +202,20 @@ def count_above_noise(groups: Groups[Moments], enough: float = CAP - SPARE) -> t
         else:
             q = max(q, dimensions_above_noise(group))
     return q, tuple(found)
+
+
+def automatic_rank(data: Complete, k: int) -> int:
+    """Number of latent dimensions of a model that shows k of them, from the spectra of the groups (F16)."""
+    groups = data.groups
+    if data.plateau is not None and data.plateau.axes == "ratio":
+        q = CAP  # the noise has no end, and the count is only a lower bound
+    else:
+        q = count_above_noise(groups)[0] if data.plateau is None else data.plateau.counts[-1]
+    D, rows = groups.foreground.mean.size, [int(group.weight) for group in groups]
+    rank = latent_rank(q, q, k, D, rows[0], min(rows))
+    if rank > k and not rank_exceeds(groups.foreground, rank):  # repeated features, or repeated rows
+        rank = max(feasible_rank(alone(groups.foreground), rank), k)
+    return rank
 
 
 def few_directions(data: Complete, latents: Latents, gamma: float | None) -> Complete:

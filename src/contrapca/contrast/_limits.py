@@ -20,7 +20,6 @@ from ..data import Groups
 from ..exceptions import SolverError
 from ..moments import (
     MAX_DENSE,
-    Contrast,
     DenseScatter,
     Moments,
     RowScatter,
@@ -30,9 +29,8 @@ from ..moments import (
     mixture,
     reduce_rows,
 )
-from ._eigen import LOOSE, SECOND_ORDER, Spectrum, top_eigenpairs
+from ._eigen import LOOSE, SECOND_ORDER, Spectrum, noise_sum, top_eigenpairs
 from ._path import outside
-from ._solution import noise_sum
 
 MAX_STEPS = 100  # the iterations take 4-10 steps; this only keeps them from running forever
 CLEARLY = 1e-6  # relative size of a singular value that no rounding can explain
@@ -68,7 +66,7 @@ def pcpca_limit(groups: Groups[Moments], d: int, near: float = 1.0) -> tuple[flo
         C = contrast(groups, gamma)
         spectrum = top_eigenpairs(C, d, start=vectors, iterate=iterate)
         vectors, iterate = spectrum.vectors, spectrum.n_iter > 1  # if it gave up once, do not try again
-        proposal = _newton_step(groups, C, spectrum)
+        proposal = _newton_step(groups, spectrum)
         if proposal <= 0:
             return 0.0, vectors
         proposal = min(largest, proposal)
@@ -93,7 +91,7 @@ def _limit_from_products(groups: Groups[Moments], d: int, near: float) -> tuple[
     for _ in range(MAX_STEPS):
         C = contrast(groups, gamma)
         spectrum = top_eigenpairs(C, d, start=vectors, tol=tol)
-        vectors, proposal = spectrum.vectors, _newton_step(groups, C, spectrum)
+        vectors, proposal = spectrum.vectors, _newton_step(groups, spectrum)
         if proposal <= 0:
             return 0.0, vectors
         span = span.plus(groups, vectors)
@@ -109,10 +107,11 @@ def _limit_from_products(groups: Groups[Moments], d: int, near: float) -> tuple[
     return gamma, vectors
 
 
-def _newton_step(groups: Groups[Moments], C: Contrast, spectrum: Spectrum) -> float:
+def _newton_step(groups: Groups[Moments], spectrum: Spectrum) -> float:
     """tr(Q'cov_X Q) / tr(Q'cov_Y Q), Q orthogonal to eigenvectors of C; infinite if the background is constant in Q."""
     left = []
-    for group, inside in zip(groups, spectrum.variances(C), strict=True):
+    for group, image in zip(groups, spectrum.images, strict=True):
+        inside = np.sum(spectrum.vectors * image, axis=0) / group.weight
         own = group.scatter.trace / group.weight - float(np.sum(inside))  # tr(Q'cov Q) = tr cov - tr(U'cov U)
         left.append(own if own > alone(group).rounding / group.weight else 0.0)
     background = float(mixture(groups) @ left[1:])

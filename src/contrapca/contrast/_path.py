@@ -15,8 +15,7 @@ from .._util.arrays import TINY, Array, host, namespace, on_device, put
 from .._util.threads import single_thread, worker_count
 from ..data import Groups
 from ..moments import Contrast, Moments, contrast, mixture
-from ._eigen import top_eigenpairs
-from ._solution import Solution
+from ._eigen import Solution, top_eigenpairs
 
 TOLERANCE = 1e-9  # for residuals, relative to the largest |eigenvalue| of the path
 

@@ -8,9 +8,8 @@ import numpy as np
 
 from .._util.arrays import EPS, Array
 from ..moments import Complete, Contrast, Moments, alone
-from ._eigen import Spectrum, top_eigenpairs
+from ._eigen import Solution, Spectrum, noise_sum, top_eigenpairs
 from ._gaussian import LatentGaussian
-from ._solution import Solution, noise_sum
 
 # The default grid is limit * (1 - t^BEND) for t from 1 down to (almost) 0: dense near the limit.
 BEND, CLOSEST = 1.7, 1e-3

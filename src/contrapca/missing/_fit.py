@@ -38,7 +38,7 @@ from ._estimates import (
     missing_edge,
     random_start,
 )
-from ._gradient import GradientSolution, maximise, noise_is_determined
+from ._likelihood import GradientSolution, maximise, noise_is_determined
 from ._limits import comes_near_the_bound, count_bound, masked_bound
 from ._rows import MaskedGroup
 

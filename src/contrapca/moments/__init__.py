@@ -12,8 +12,7 @@ from ._complete import (
     pooled,
 )
 from ._contrast import Contrast, alone, contrast, factors, mixed, mixed_background, mixture, weighted_terms
-from ._lengths import sum_of_fourth_powers
-from ._long_rows import shortened
+from ._long_rows import shortened, sum_of_fourth_powers
 from ._moments import Moments, deviation_beyond_rounding, pooled_deviation, rounding_variance, row_moments
 from ._scatter import DenseScatter, Indices, InnerScatter, RowScatter, Scatter
 from ._solver import MAX_DENSE, SPECTRAL, SolverChoice, choose_solver
