@@ -228,24 +228,13 @@ def latent_rotation(lengths: npt.ArrayLike, sigma2: float, w: npt.ArrayLike) -> 
 
 @dataclass(frozen=True)
 class ShownAxes:
-    """The axes of a model that are shown, in the coordinates of its principal directions U (D, r).
+    """The axes of a model that are shown, in the coordinates of its principal directions U (D, r)."""
 
-    Attributes
-    ----------
-    directions : ndarray of shape (r, k)
-        Unit directions U d that rows are projected onto.
-    rotation : ndarray of shape (r, r)
-        Rotation R of the latent space: the first k columns of W = U diag(lengths) R belong to the axes that are shown.
-    variances : Groups of ndarray of shape (k,)
-        Variance of each group along the directions.
-    ratios : ndarray of shape (k,) or None
-        Variance ratios of contrast axes.
-    """
-
-    directions: Array
+    directions: Array  # (r, k): unit directions U d that rows are projected onto
+    # (r, r): rotation R of the latent space: the first k columns of W = U diag(lengths) R belong to the axes shown
     rotation: Array
-    variances: Groups[Array]
-    ratios: Array | None
+    variances: Groups[Array]  # (k,): variance of each group along the directions
+    ratios: Array | None  # (k,): variance ratios of contrast axes
 
     def lift(self, U: Array, lengths: Array) -> tuple[Array, Array]:
         """Components (D, k), and W (D, r) whose first k columns have the same canonical signs, the others their own."""

@@ -31,10 +31,7 @@ LEAST_ORDER = 1500  # of matrices: some 300 directions are searched, and all eig
 class Directions:
     """An orthonormal basis that grows, and what scatter matrices make of it.
 
-    Parameters
-    ----------
-    scatters : sequence of Scatter
-        Sparse float32 rows are multiplied in float32, so images are right to some six digits.
+    Sparse float32 rows are multiplied in float32, so images are right to some six digits.
     """
 
     def __init__(self, scatters: Sequence[Scatter]):
@@ -98,26 +95,13 @@ def random_block(size: int) -> Array:
 
 @dataclass(frozen=True)
 class Equations:
-    """A v = s (B + t I) v + l v in some coordinates, for vectors v of unit length.
+    """A v = s (B + t I) v + l v in some coordinates, for vectors v of unit length."""
 
-    Attributes
-    ----------
-    vectors : ndarray of shape (p, j)
-    strengths : ndarray of shape (j,)
-        s.
-    floor : float
-        t.
-    values : ndarray of shape (j,)
-        l.
-    wanted : int
-        How many vectors, the first, are wanted; the others only show where to search.
-    """
-
-    vectors: Array
-    strengths: Array
-    floor: float
-    values: Array
-    wanted: int
+    vectors: Array  # (p, j)
+    strengths: Array  # (j,): s
+    floor: float  # t
+    values: Array  # (j,): l
+    wanted: int  # how many vectors, the first, are wanted; the others only show where to search
 
     def residuals(self, search: Directions, groups: Groups[Moments]) -> Array:
         """The residuals of the equations outside the directions searched, in parts of A v, shape (D, j)."""
@@ -140,19 +124,11 @@ def by_products(groups: Groups[Moments]) -> bool:
 
 @dataclass(frozen=True)
 class Strongest:
-    """What stands out from a group's noise, and the directions that were found on the way.
+    """What stands out from a group's noise, and the directions that were found on the way."""
 
-    Attributes
-    ----------
-    values : ndarray of shape (q,)
-        The largest eigenvalues of the scatter that stand out.
-    vectors, images : ndarray of shape (D, p)
-        Strong directions, the strongest first, orthonormal, and S times these.
-    """
-
-    values: Array
-    vectors: Array
-    images: Array
+    values: Array  # (q,): the largest eigenvalues of the scatter that stand out
+    vectors: Array  # (D, p): strong directions, the strongest first, orthonormal
+    images: Array  # (D, p): S times these
 
     def first(self, count: int) -> Strongest:
         """With at most this many directions."""

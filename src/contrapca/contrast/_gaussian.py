@@ -121,31 +121,15 @@ class LatentGaussian:
 
 @dataclass(frozen=True)
 class Conditional:
-    """The distribution of every feature of some rows given the observed ones (F11).
-
-    Attributes
-    ----------
-    model : LatentGaussian
-    centred : ndarray of shape (n, D)
-        Deviations from the mean, 0 where missing.
-    masks : ndarray of shape (P, D)
-        P patterns of missing values: 1 for observed, 0 for missing.
-    inverses : ndarray of shape (P, d, d)
-        M^-1 of each pattern.
-    log_determinants : ndarray of shape (P,)
-        log|M| of each pattern.
-    pattern : ndarray of shape (n,)
-        The pattern of each row.
-    latent_mean : ndarray of shape (n, d)
-    """
+    """The distribution of every feature of some rows given the observed ones (F11)."""
 
     model: LatentGaussian
-    centred: Array
-    masks: Array
-    inverses: Array
-    log_determinants: Array
-    pattern: npt.NDArray[np.intp]
-    latent_mean: Array
+    centred: Array  # (n, D): deviations from the mean, 0 where missing
+    masks: Array  # (P, D): P patterns of missing values: 1 for observed, 0 for missing
+    inverses: Array  # (P, d, d): M^-1 of each pattern
+    log_determinants: Array  # (P,): log|M| of each pattern
+    pattern: npt.NDArray[np.intp]  # (n,): the pattern of each row
+    latent_mean: Array  # (n, d)
 
     def mean(self) -> Array:
         """mean + W z, shape (n, D)."""
@@ -195,13 +179,7 @@ def centred_condition(apart: Array, W: Array, noise: Array) -> Conditional:
 def filled(X: Array, mean: Array, W: Array, noise: Array) -> Array:
     """Rows X (n, D), their missing values replaced by the means given the observed ones (F45).
 
-    Parameters
-    ----------
-    X : ndarray of shape (n, D)
-    mean : ndarray of shape (D,) or (n, D)
-    W : ndarray of shape (D, r)
-    noise : ndarray of shape (D,)
-        Variances.
+    `mean` is (D,) or (n, D); `noise` (D,) are variances.
     """
     latent = centred_condition(X - mean, W, noise).latent_mean
     return np.where(np.isnan(X), mean + latent @ W.T, X)
@@ -228,22 +206,11 @@ def times(matrices: Array, vectors: Array) -> Array:
 
 
 def masked_inverses(W: Array, sigma2: float, masks: Array) -> tuple[Array, Array]:
-    """M^-1 and log|M| of M = sigma2 I + W_o'W_o for each pattern o of observed features (F9).
+    """M^-1 (d, d, P) and log|M| (P,) of M = sigma2 I + W_o'W_o for each pattern o of observed features (F9).
 
-    One product of the masks with products of loadings gives all M; nothing has size D x D.
-
-    Parameters
-    ----------
-    W : (D, d) ndarray
-    sigma2 : float, positive
-    masks : (P, D) ndarray of 1 and 0
-
-    Returns
-    -------
-    inverses : ndarray of shape (d, d, P)
-        Patterns are last: the loops below run over d and are vectorised over patterns, several times faster than
-        calling LAPACK for each matrix.
-    log_determinants : ndarray of shape (P,)
+    One product of the masks (P, D), of 1 and 0, with products of loadings gives all M; nothing has size D x D. Patterns
+    are last: the loops below run over d and are vectorised over patterns, several times faster than calling LAPACK for
+    each matrix.
     """
     d, P = W.shape[1], masks.shape[0]
     root = unpack(packed_products(W.T, W.T) @ masks.T, d)

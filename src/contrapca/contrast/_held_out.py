@@ -29,42 +29,24 @@ MOST_BITS = 60  # of a whole number
 
 @dataclass(frozen=True)
 class HeldOut:
-    """Log ratios of variances on unseen rows.
+    """Log ratios of variances on unseen rows."""
 
-    Attributes
-    ----------
-    log_ratios : ndarray of shape (..., k)
-        Of the foreground's to the background's variance along each axis; 0 is no contrast. Infinite where a group does
-        not vary at all along an axis, which then has no standard error (nan).
-    errors : ndarray of shape (..., k)
-        Standard errors.
-    means, mean_errors : ndarray of shape (...)
-        Of the mean over the axes, by which methods, gammas, ranks and scalings are compared.
-    left_out : ndarray of shape (n_folds, ...)
-        That mean with one fold left out at a time: standard errors of differences come from these.
-    """
-
+    # (..., k): of the foreground's to the background's variance along each axis; 0 is no contrast. Infinite where a
+    # group does not vary at all along an axis, which then has no standard error (nan)
     log_ratios: Array
-    errors: Array
-    means: Array
-    mean_errors: Array
+    errors: Array  # (..., k): standard errors
+    means: Array  # (...): means over the axes, by which methods, gammas, ranks and scalings are compared
+    mean_errors: Array  # (...)
+    # (n_folds, ...): that mean with one fold left out at a time: standard errors of differences come from these
     left_out: Array
 
     @classmethod
     def of(cls, squares: Sequence[Array], weights: Sequence[Array], mix: Array) -> HeldOut:
         """From what each fold adds along its axes.
 
-        The logarithm of the variance of few rows is too low, by about one over their number. So sums over the folds are
-        made before the logarithm is taken.
-
-        Parameters
-        ----------
-        squares : sequence of ndarray of shape (groups, ..., k)
-            Of each fold, for every group, see `moments.Fold`.
-        weights : sequence of ndarray of shape (groups,)
-            Rows of each fold in every group.
-        mix : ndarray of shape (backgrounds,)
-            The part of each background in the contrast.
+        `squares` (groups, ..., k) and `weights` (groups,) of each fold are those of `moments.Fold`; `mix` has the part
+        of each background in the contrast. The logarithm of the variance of few rows is too low, by about one over
+        their number. So sums over the folds are made before the logarithm is taken.
         """
         every, rows = np.array(squares), np.array(weights)
         total, all_rows = every.sum(axis=0), rows.sum(axis=0)
@@ -95,14 +77,8 @@ def fold_error(left_out: Array) -> Array:
 
 
 def held_out(folds: Sequence[Fold], directions: Callable[[Training], Groups[Array]]) -> HeldOut:
-    """Held-out contrast of the axes that `directions` finds.
-
-    Parameters
-    ----------
-    folds : sequence of Fold
-    directions : callable
-        From training tables to each group's axes in original units, shape (D, k) or (G, D, k) for G gammas.
-    """
+    """Held-out contrast of the axes that `directions` finds: from training tables to each group's axes in original
+    units, shape (D, k), or (G, D, k) for G gammas."""
     squares, D = [], folds[0].left.foreground.mean.size
     for fold in folds:
         with unwarned(), many_problems(D):
@@ -127,18 +103,12 @@ def one_error_rule(gammas: Array, found: HeldOut) -> int:
 
 @dataclass(frozen=True)
 class UnitSquares:
-    """What each independent unit adds to the variance of each group.
+    """What each independent unit adds to the variance of each group."""
 
-    Attributes
-    ----------
-    squares : ndarray of shape (groups, units, k)
-        Sums of squares of the unit's rows along axes that they did not choose; 0 where it has no rows in a group.
-    weights : ndarray of shape (groups, units)
-        How many rows these are.
-    """
-
+    # (groups, units, k): sums of squares of the unit's rows along axes that they did not choose; 0 where it has no rows
+    # in a group
     squares: Array
-    weights: Array
+    weights: Array  # (groups, units): how many rows these are
 
     @classmethod
     def of(
@@ -220,25 +190,17 @@ def exchanged(units: UnitSquares, log_ratios: Array, rng: np.random.Generator) -
     The foreground's squares are divided by the ratio first. Units with rows in both groups exchange theirs.
     """
     kinds = units.kinds
-    some = np.concatenate([rng.permutation(np.flatnonzero(kinds == kind))[:MOST_UNITS] for kind in (1, 2, 3)])
-    kinds, (x, y), (w_x, w_y) = kinds[some], units.squares[:, some], units.weights[:, some]
-    x = x / np.exp(log_ratios)
-    paired, alone = np.flatnonzero(kinds == 3), np.flatnonzero((kinds == 1) | (kinds == 2))
-    n_cases = int(np.count_nonzero(kinds == 1))
-    values, rows = (x + y)[alone], (w_x + w_y)[alone]
+    some = [rng.permutation(np.flatnonzero(kinds == kind))[:MOST_UNITS] for kind in (1, 2, 3)]
+    cases, controls, paired = map(len, some)
+    squares, weights = (np.take(own, np.concatenate(some), axis=1) for own in (units.squares, units.weights))
+    squares[0] /= np.exp(log_ratios)
+    in_cases = np.arange(cases + controls) < cases
     found = []
     for _ in range(PERMUTED):
-        own = rng.permutation(alone.size) < n_cases
-        swap = rng.random(paired.size) < 0.5
-        squares = np.zeros((2, alone.size + paired.size, x.shape[1]))
-        weights = np.zeros(squares.shape[:2])
-        squares[0, : alone.size], squares[1, : alone.size] = own[:, None] * values, ~own[:, None] * values
-        weights[0, : alone.size], weights[1, : alone.size] = own * rows, ~own * rows
-        squares[0, alone.size :] = np.where(swap[:, None], y[paired], x[paired])
-        squares[1, alone.size :] = np.where(swap[:, None], x[paired], y[paired])
-        weights[0, alone.size :] = np.where(swap, w_y[paired], w_x[paired])
-        weights[1, alone.size :] = np.where(swap, w_x[paired], w_y[paired])
-        again = UnitSquares(squares, weights)
+        # Units with rows in one group change it where they are drawn for the other.
+        changed = (rng.permutation(cases + controls) < cases) != in_cases
+        swap = np.concatenate([changed, rng.random(paired) < 0.5])
+        again = UnitSquares(np.where(swap[:, None], squares[::-1], squares), np.where(swap, weights[::-1], weights))
         ratios, added = again.log_ratios(np.ones(1))
         variance, _ = spread_of_units(added, again)
         found.append(ratios / np.sqrt(np.maximum(variance, TINY)))

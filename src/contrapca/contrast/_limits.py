@@ -141,12 +141,8 @@ def cpca_limit(groups: Groups[Moments], d: int) -> float:
 
     Near the limit the wanted eigenvalues of C are tiny beside the others, which products with the rows alone resolve
     too slowly: groups of implicit scatter matrices are reduced to matrices of the order of their rows or features,
-    whichever are fewer, or, if both are too many, the ratios are maximised directly (F23).
-
-    Returns
-    -------
-    float in [0, inf]
-        inf if the background does not vary in d directions of the foreground.
+    whichever are fewer, or, if both are too many, the ratios are maximised directly (F23). Infinite if there are d
+    directions of the foreground in which the background does not vary.
     """
     if not contrast(groups, 0.0).is_dense:
         scatters = [group.scatter for group in groups if isinstance(group.scatter, RowScatter)]
@@ -240,17 +236,10 @@ def _iterated_cpca_limit(groups: Groups[Moments], d: int) -> float:
 
 @dataclass(frozen=True)
 class Span:
-    """Directions, and the covariances of the groups in them: every d of them bound PCPCA's limit from above.
+    """Directions, and the covariances of the groups in them: every d of them bound PCPCA's limit from above."""
 
-    Attributes
-    ----------
-    basis : ndarray of shape (size, p), orthonormal columns
-    covariances : ndarray of shape (2, p, p)
-        Of the foreground, and of the backgrounds' mean, in the basis.
-    """
-
-    basis: Array
-    covariances: Array
+    basis: Array  # (size, p), orthonormal columns
+    covariances: Array  # (2, p, p): of the foreground, and of the backgrounds' mean, in the basis
 
     @classmethod
     def strong(cls, groups: Groups[Moments], d: int) -> Span:

@@ -20,21 +20,11 @@ from ..moments import MAX_DENSE, Basis, Moments, has_few_rows, reduce_rows
 
 @dataclass(frozen=True)
 class Spread:
-    """How the rows of some groups vary together, each group about its own mean.
+    """How the rows of some groups vary together, each group about its own mean."""
 
-    Attributes
-    ----------
-    values : ndarray of shape (k,)
-        Eigenvalues of their common covariance S, ascending; those that are missing are 0.
-    directions : ndarray of shape (D, k)
-    weight : float
-        Rows of all groups.
-    n_features : int
-    """
-
-    values: Array
-    directions: Array
-    weight: float
+    values: Array  # (k,): eigenvalues of their common covariance S, ascending; those that are missing are 0
+    directions: Array  # (D, k)
+    weight: float  # rows of all groups
     n_features: int
 
     @property

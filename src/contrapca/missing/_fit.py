@@ -236,7 +236,12 @@ def _result(data: Incomplete, latents: Latents, gamma: float, solution: Gradient
     """The fit at a solution. W is determined only up to rotation, so its axes start from the singular vectors of W."""
     W, sigma2, groups = solution.W, solution.sigma2, data.groups
     U, lengths = principal_axes(W)
-    known = _ratio_axes(groups, latents.n_shown, W, sigma2) if latents.axes == "ratio" and groups.backgrounds else None
+    known = None
+    if latents.axes == "ratio" and groups.backgrounds:
+        # Of expected moments, by the model of the foreground in both groups.
+        expected = groups.map(lambda group: group.weight * expected_covariance(group, np.eye(len(W)), W, sigma2))
+        moments = groups.map(lambda own, S: Moments(own.weight, own.mean, DenseScatter(S)), expected)
+        known = ratio_axes(moments, latents.n_shown)
     if known is not None:  # the model's subspace must hold them (F41)
         ratios, V = known
         U, lengths = loadings_around(W, sigma2, V)
@@ -263,24 +268,7 @@ def _result(data: Incomplete, latents: Latents, gamma: float, solution: Gradient
         axes="variance" if shown.ratios is None else latents.axes,
         plateau=data.plateau,
     )
-    if shown.ratios is not None:
-        return fit
-    return replace(fit, eigenvalues=fit.contrasted)
-
-
-def _ratio_axes(groups: Groups[MaskedGroup], k: int, W: Array, sigma2: float) -> tuple[Array, Array] | None:
-    """`ratio_axes` of expected moments.
-
-    Missing values are replaced by their expectations given the observed ones, and the covariances of what is left of
-    them are added, by the model of the foreground in both groups.
-    """
-    features = np.eye(len(W))
-
-    def moments(group: MaskedGroup) -> Moments:
-        scatter = group.weight * expected_covariance(group, features, W, sigma2)
-        return Moments(group.weight, group.mean, DenseScatter(scatter))
-
-    return ratio_axes(groups.map(moments), k)
+    return fit if shown.ratios is not None else replace(fit, eigenvalues=fit.contrasted)
 
 
 def incomplete_background_model(data: Incomplete, fit: Fit, settings: Settings) -> LatentGaussian | None:

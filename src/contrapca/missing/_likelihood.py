@@ -48,15 +48,8 @@ def masked_log_likelihood(
     """The relative log-likelihood of the observed values, with its gradient (F9).
 
     l = sum_k c_k sum_i log N(x_o; mean_o, A_o) over groups k with coefficients c_k and their rows i, where o are the
-    observed features of a row and A_o that part of A = W W' + sigma2 I.
-
-    Parameters
-    ----------
-    terms : list of (coefficient, MaskedGroup)
-    W : (D, d) ndarray
-    sigma2 : float, positive
-    determinants : bool, default True
-        False omits the terms log|A_o| (and 2 pi): -1/2 sum_k c_k sum_i x_o'A_o^-1 x_o remains.
+    observed features of a row and A_o that part of A = W W' + sigma2 I. Without `determinants` the terms log|A_o| (and
+    2 pi) are left out: -1/2 sum_k c_k sum_i x_o'A_o^-1 x_o remains.
     """
     # In latents along the principal axes of W, long and short columns do not mix: M can then be inverted accurately
     # even if features differ by many orders of magnitude.
@@ -116,31 +109,17 @@ def _of_rows(rows: MaskedRows, W: Array, sigma2: float, *, determinants: bool) -
 
 @dataclass(frozen=True)
 class GradientSolution:
-    """Where a gradient solver ended.
+    """Where a gradient solver ended."""
 
-    Attributes
-    ----------
-    status : {"converged", "budget", "stalled", "unbounded"}
-        "budget": out of iterations; "stalled": no step improves the objective, although the criteria are far from met.
-    reason : str
-        For "unbounded": what diverges.
-    W : ndarray of shape (D, d)
-    sigma2 : float
-    objective : float
-    residual : float
-        The largest of the relative gradient, the last relative change of the objective and the relative error of F10's
-        identity.
-    history : ndarray of shape (n_iter + 1,)
-        The objective after each iteration.
-    """
-
+    # "budget": out of iterations; "stalled": no step improves the objective, although the criteria are far from met
     status: Status
-    reason: str
-    W: Array
+    reason: str  # for "unbounded": what diverges
+    W: Array  # (D, d)
     sigma2: float
     objective: float
+    # The largest of the relative gradient, the last relative change of the objective, and the error of F10's identity
     residual: float
-    history: Array
+    history: Array  # (n_iter + 1,): the objective after each iteration
 
     @property
     def n_iter(self) -> int:
@@ -256,19 +235,8 @@ def maximise(
 ) -> GradientSolution:
     """Maximise the relative log-likelihood of the observed values over (W, log sigma2), from a start.
 
-    Parameters
-    ----------
-    groups : Groups of MaskedGroup
-    gamma : float
-        gamma', with sum D_i > gamma_raw sum E_j.
-    W : (D, d) ndarray
-    sigma2 : float, positive
-    tol : float
-        Converged when the relative gradient, the relative change of the objective and the relative error of F10's
-        identity are all at most this.
-    max_iter : int
-    observer : callable, optional
-        Called with iteration, objective and relative gradient; does not affect the result.
+    Needs sum D_i > gamma_raw sum E_j. It has converged when the relative gradient, the relative change of the objective
+    and the relative error of F10's identity are all at most `tol`. The observer does not affect the result.
     """
     ascent = _Ascent(groups, gamma, (W, sigma2), tol, observer)
     status: Status = "unbounded"
@@ -288,16 +256,11 @@ def noise_is_determined(group: MaskedGroup, W: Array) -> bool:
     A row with more than d observed values suffices: sigma2 is the smallest eigenvalue of its A_o. Otherwise sigma2 is
     arbitrary if there are changes v_j of the loadings w_j of the features with w_j'v_k + w_k'v_j = -1 for j = k, and 0
     for j != k, for all features j, k that are observed together.
-
-    Parameters
-    ----------
-    group : MaskedGroup
-    W : (D, d) ndarray
     """
     D, d = W.shape
     if np.any(group.by_count[d + 1 :] > 0) or group.rows is None:
         return True
-    j, k = np.nonzero(np.triu(group.rows.together()))
+    j, k = np.nonzero(np.triu(group.rows.total(lambda rows: rows.masks.T @ rows.masks)))
     # One equation for each pair, with unknowns v (D, d) row by row; equal features meet twice.
     equation, unknown = np.repeat(np.arange(j.size), d), np.arange(d)
     entries = np.concatenate([W[k].ravel(), W[j].ravel()])

@@ -29,20 +29,13 @@ Flags = npt.NDArray[np.bool_]
 
 @dataclass(frozen=True)
 class Fold:
-    """Some rows that are held out, and those that are left to fit to.
+    """Some rows that are held out, and those that are left to fit to."""
 
-    Attributes
-    ----------
-    training : Tables or Complete
-        The rest of the rows, to be collected as the data of a fit: moments, or rows where there are too many
-        features; or the data themselves, see `make_folds`.
-    left, held : Groups of Moments
-        Of the rows that are left and of those held out, in original units.
-    """
-
+    # The rest of the rows, to be collected as the data of a fit: moments, or rows where there are too many features; or
+    # the data themselves, see `make_folds`
     training: Tables | Complete
-    left: Groups[Moments]
-    held: Groups[Moments]
+    left: Groups[Moments]  # of the rows that are left, in original units
+    held: Groups[Moments]  # of those held out
 
     def squares(self, V: Groups[Array]) -> Array:
         """What the fold adds to the scatter along each column of a group's V (D, k), shape (groups, k).
@@ -83,22 +76,13 @@ def make_folds(tables: Tables, fold_of: Groups[Labels], *, unscaled: int | None 
 
 @dataclass(frozen=True)
 class Parts:
-    """Complete rows in parts, read once for the moments of any union of them.
+    """Complete rows in parts, read once for the moments of any union of them."""
 
-    Attributes
-    ----------
-    rows, means, weights : Groups
-        The rows, their means and how often each counts, in the coordinates in which axes are found.
-    part_of : Groups of ndarray of int of shape (n_k,)
-        The part of each row, numbered from 0.
-    union : callable
-        From flags of parts (count,) to what a fit is given of their rows, and to their moments.
-    """
-
-    rows: Groups[Rows]
+    rows: Groups[Rows]  # in the coordinates in which axes are found
     means: Groups[Array]
     weights: Groups[Array | None]
-    part_of: Groups[Labels]
+    part_of: Groups[Labels]  # (n_k,): the part of each row, numbered from 0
+    # From flags of parts (count,) to what a fit is given of their rows, and to their moments
     union: Callable[[Flags], tuple[Tables | Complete, Groups[Moments]]]
 
     @property
@@ -118,19 +102,12 @@ class Parts:
 
 
 def make_parts(tables: Tables, part_of: Groups[Labels], *, unscaled: int | None = None) -> Parts:
-    """Parts of complete rows.
+    """Parts of complete rows, given the part of each row (n_k,), numbered from 0.
 
     The smallest of these is kept of the rows: the moments of each part; coordinates in the span of all rows (F7), if
-    these are fewer than their features; or the rows themselves.
-
-    Parameters
-    ----------
-    tables : Tables
-    part_of : Groups of ndarray of int of shape (n_k,)
-        The part of each row, numbered from 0.
-    unscaled : int, optional
-        Given where features are not scaled: the number of components. Unions are then ready to be fitted, in the
-        coordinates of the span, too, in which features cannot be scaled.
+    these are fewer than their features; or the rows themselves. `unscaled` is the number of components where features
+    are not scaled: unions are then ready to be fitted, in the coordinates of the span, too, in which features cannot be
+    scaled.
     """
     rows, means, weights = tables.rows, tables.means, tables.weights
     wide = choose_solver(tables).name == "dual"
@@ -223,21 +200,10 @@ def assign_folds(unit_of: Groups[Labels], n_folds: int, random: np.random.Genera
 
     Rows of one unit (donor, animal, plate) are not independent, so they share a fold; a unit that has rows in several
     groups (paired designs) has one fold in all of them. Within that, every group is spread over the folds as evenly as
-    a greedy assignment of the larger units first can.
+    a greedy assignment of the larger units first can. Each fold has rows of every group: there are fewer than wanted
+    where a group has fewer units, or where units that lie in several groups leave a fold without rows of some group.
 
-    Parameters
-    ----------
-    unit_of : Groups of ndarray of int of shape (n_k,)
-        The independent unit of each row, numbered from 0 over all groups: rows themselves, or their blocks.
-    n_folds : int
-        Folds wanted, at least 2. There are fewer where a group has fewer units, or where units that lie in several
-        groups leave a fold without rows of some group.
-    random : Generator
-
-    Returns
-    -------
-    Groups of ndarray of int of shape (n_k,)
-        Numbered from 0; each fold has rows of every group.
+    `unit_of` has the independent unit of each row, numbered from 0 over all groups: rows themselves, or their blocks.
     """
     count = 1 + max(int(own.max()) for own in unit_of)
     # Rows of each unit in each group, as shares of the group.
