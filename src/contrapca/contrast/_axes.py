@@ -1,6 +1,7 @@
 """Contrast axes (F16): how many dimensions stand out from the noise, how many a model needs, and which it shows.
 
-In the order of a fit: the rank rule counts dimensions and gives the model its rank; `contrast_axes` finds the axes in
+In the order of a fit: the rank rule counts dimensions and gives the model its rank (`automatic_rank` of
+`_few_directions`, where dimensions of large tables are counted, applies it to data); `contrast_axes` finds the axes in
 the model's subspace, and has the noise floor; `show_axes` turns the latent space so that these come first. At the end,
 models whose subspace has to hold axes found elsewhere, such as ratio axes (F41).
 """

@@ -1,4 +1,5 @@
-"""Fits of large tables inside few strong directions, which products with blocks of vectors find (F49)."""
+"""Large tables, by few strong directions, which products with blocks of vectors find (F49): dimensions above the noise
+are counted among them, which gives models their rank, and fits look nowhere else."""
 
 from __future__ import annotations
 

@@ -137,8 +137,7 @@ class Conditional:
 
     def latent_covariance(self) -> Array:
         """sigma2 M^-1 of each row, shape (n, d, d)."""
-        found: Array = (self.model.sigma2 * self.inverses)[self.pattern]
-        return found
+        return np.asarray((self.model.sigma2 * self.inverses)[self.pattern])
 
     def log_prob(self) -> Array:
         """log N(x_o; mean_o, A_o) of the observed values of each row, shape (n,); 0 for a row without any.
@@ -148,15 +147,13 @@ class Conditional:
         sigma2, Z = self.model.sigma2, self.latent_mean
         constants: Any = log_normaliser(self.masks.sum(axis=1), Z.shape[1], sigma2, self.log_determinants)
         R = self.centred - (Z @ self.model.W.T) * self.masks[self.pattern]
-        found: Array = constants[self.pattern] - 0.5 * (np.sum(R * R, axis=1) / sigma2 + np.sum(Z * Z, axis=1))
-        return found
+        return np.asarray(constants[self.pattern] - 0.5 * (np.sum(R * R, axis=1) / sigma2 + np.sum(Z * Z, axis=1)))
 
     def deviation(self) -> Array:
         """Standard deviation of each unobserved feature, sqrt(sigma2 (1 + w_j'M^-1 w_j)), shape (n, D)."""
         W, d = self.model.W, self.model.W.shape[1]
         pairs = (W[:, :, None] * W[:, None, :]).reshape(-1, d * d)
-        found: Array = np.sqrt(self.model.sigma2 * (1 + self.inverses.reshape(-1, d * d) @ pairs.T))[self.pattern]
-        return found
+        return np.asarray(np.sqrt(self.model.sigma2 * (1 + self.inverses.reshape(-1, d * d) @ pairs.T))[self.pattern])
 
     def draw(self, generator: np.random.Generator) -> Array:
         """One draw of all features, shape (n, D); features of a row share its latent."""
@@ -201,8 +198,7 @@ def project(rows: Rows, P: Array, scaling: Scaling, filling: Filling | None) -> 
 
 def times(matrices: Array, vectors: Array) -> Array:
     """A_i v_i for matrices (n, d, d) and vectors (n, d), shape (n, d)."""
-    found: Array = np.sum(matrices * vectors[:, None, :], axis=2)
-    return found
+    return np.asarray(np.sum(matrices * vectors[:, None, :], axis=2))
 
 
 def masked_inverses(W: Array, sigma2: float, masks: Array) -> tuple[Array, Array]:

@@ -19,6 +19,7 @@ from ..data import Groups, Tables
 from ..exceptions import ContrastWarning, GroupError
 from ..moments import (
     Complete,
+    Flags,
     Indices,
     Moments,
     Parts,
@@ -34,7 +35,6 @@ FOUND_AGAIN = 0.3  # agreement of the latents from two halves below which a comp
 SPLITS, SEED = 5, 0  # of the halves by which gamma="auto" is chosen
 PARTS = 10  # of the rows; five of them are a half
 RANKED = 5000  # cases, at most, whose latents are compared
-Flags = np.ndarray
 Training = Tables | Complete  # what a fit to a part of the rows is given
 
 
@@ -78,7 +78,6 @@ class Halves:
     # out of each half
     parts: Callable[[Flags], Parts]
     splits: Flags  # (n_splits, n_parts): which parts are in the first half of each split
-    unit_of: Groups[Indices]  # the independent unit of each row
 
     def __iter__(self) -> Iterator[Flags]:
         """The parts that are fitted to: both halves of every split."""
@@ -112,9 +111,9 @@ def halves_of(
     # Of an odd number the first half has one part less.
     splits = np.argsort(rng.random((n_splits, n_parts)), axis=1) < n_parts // 2
     if parts is not None:
-        return Halves(parts(part_of), splits, unit_of)
+        return Halves(parts(part_of), splits)
     same = make_parts(tables, part_of, unscaled=unscaled)
-    return Halves(lambda inside: same, splits, unit_of)
+    return Halves(lambda inside: same, splits)
 
 
 def by_cell(values: Groups[Any], cell_of: Groups[Indices]) -> Groups[Any]:

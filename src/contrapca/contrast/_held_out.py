@@ -29,31 +29,35 @@ MOST_BITS = 60  # of a whole number
 
 @dataclass(frozen=True)
 class HeldOut:
-    """Log ratios of variances on unseen rows."""
+    """Log ratios of variances on unseen rows at G gammas: means over the axes, by which gammas are compared (F17)."""
 
-    # (..., k): of the foreground's to the background's variance along each axis; 0 is no contrast. Infinite where a
-    # group does not vary at all along an axis, which then has no standard error (nan)
-    log_ratios: Array
-    errors: Array  # (..., k): standard errors
-    means: Array  # (...): means over the axes, by which methods, gammas, ranks and scalings are compared
-    mean_errors: Array  # (...)
-    # (n_folds, ...): that mean with one fold left out at a time: standard errors of differences come from these
-    left_out: Array
+    means: Array  # (G,): 0 is no contrast; infinite where a group does not vary at all along an axis
+    mean_errors: Array  # (G,): standard errors
 
-    @classmethod
-    def of(cls, squares: Sequence[Array], weights: Sequence[Array], mix: Array) -> HeldOut:
-        """From what each fold adds along its axes.
 
-        `squares` (groups, ..., k) and `weights` (groups,) of each fold are those of `moments.Fold`; `mix` has the part
-        of each background in the contrast. The logarithm of the variance of few rows is too low, by about one over
-        their number. So sums over the folds are made before the logarithm is taken.
-        """
-        every, rows = np.array(squares), np.array(weights)
-        total, all_rows = every.sum(axis=0), rows.sum(axis=0)
-        log_ratios = _log_ratio(total, all_rows, mix)
-        left_out = np.array([_log_ratio(total - one, all_rows - n, mix) for one, n in zip(every, rows, strict=True)])
-        means = left_out.mean(axis=-1)
-        return cls(log_ratios, fold_error(left_out), log_ratios.mean(axis=-1), fold_error(means), means)
+def held_out(folds: Sequence[Fold], directions: Callable[[Training], Groups[Array]]) -> HeldOut:
+    """Held-out contrast of the axes that `directions` finds at G gammas: from training tables to each group's axes in
+    original units, shape (G, D, k).
+
+    The logarithm of the variance of few rows is too low, by about one over their number. So sums over the folds are
+    made before the logarithm is taken.
+    """
+    squares, weights = [], np.array([fold.weights for fold in folds])
+    for fold in folds:
+        with unwarned(), many_problems(fold.left.foreground.mean.size):
+            axes = of_all_groups(directions(fold.training), fold.left)
+        gammas, _, k = axes.foreground.shape
+        squares.append(fold.squares(axes.map(lambda own: np.hstack(list(own)))).reshape(len(axes), gammas, k))
+    total, rows, mix = np.sum(squares, axis=0), weights.sum(axis=0), mixture(folds[0].left)
+    left_out = [_log_ratio(total - one, rows - n, mix) for one, n in zip(squares, weights, strict=True)]
+    means, count = np.array(left_out).mean(axis=-1), len(folds)
+    with np.errstate(invalid="ignore"):  # infinite values have no spread
+        spread = ((means - means.mean(axis=0)) ** 2).sum(axis=0)
+    # The jackknife takes the folds for independent, but their axes come from training rows that overlap. The second
+    # term is the correction of Nadeau and Bengio (2003), test size over training size: without it the error is too
+    # small by a fifth where the axes are stable, and by a third to a half where there is nothing to find.
+    errors = np.sqrt((count - 1) * (1 / count + 1 / (count - 1)) * spread)
+    return HeldOut(_log_ratio(total, rows, mix).mean(axis=-1), errors)
 
 
 def _log_ratio(squares: Array, weights: Array, mix: Array) -> Array:
@@ -61,32 +65,6 @@ def _log_ratio(squares: Array, weights: Array, mix: Array) -> Array:
     with np.errstate(divide="ignore", invalid="ignore"):
         foreground, *backgrounds = [np.maximum(s, 0.0) / weight for s, weight in zip(squares, weights, strict=True)]
         return np.asarray(np.log(foreground) - np.log(np.tensordot(mix, backgrounds, 1)))
-
-
-def fold_error(left_out: Array) -> Array:
-    """Standard error (...) of a quantity from its values (n_folds, ...) with one fold left out at a time.
-
-    The jackknife takes the folds for independent, but their axes come from training rows that overlap. The second term
-    is the correction of Nadeau and Bengio (2003), test size over training size: without it the error is too small by a
-    fifth where the axes are stable, and by a third to a half where there is nothing to find.
-    """
-    folds = len(left_out)
-    with np.errstate(invalid="ignore"):  # infinite values have no spread
-        spread = ((left_out - left_out.mean(axis=0)) ** 2).sum(axis=0)
-    return np.asarray(np.sqrt((folds - 1) * (1 / folds + 1 / (folds - 1)) * spread))
-
-
-def held_out(folds: Sequence[Fold], directions: Callable[[Training], Groups[Array]]) -> HeldOut:
-    """Held-out contrast of the axes that `directions` finds: from training tables to each group's axes in original
-    units, shape (D, k), or (G, D, k) for G gammas."""
-    squares, D = [], folds[0].left.foreground.mean.size
-    for fold in folds:
-        with unwarned(), many_problems(D):
-            axes = of_all_groups(directions(fold.training), fold.left)
-        V = axes.foreground
-        found = fold.squares(axes.map(lambda own: own if own.ndim == 2 else np.hstack(list(own))))
-        squares.append(found if V.ndim == 2 else found.reshape(len(found), V.shape[0], V.shape[2]))
-    return HeldOut.of(squares, [fold.weights for fold in folds], mixture(folds[0].left))
 
 
 def one_error_rule(gammas: Array, found: HeldOut) -> int:
@@ -173,9 +151,9 @@ def spread_of_units(added: Array, units: UnitSquares) -> tuple[Array, Array]:
     Units with rows in one group, in the other, and in both are samples of their own. Of units of unequal size only as
     many count as have so many rows in common.
     """
-    variances, freedom = [], []
-    for kind in np.unique(units.kinds[units.kinds > 0]):
-        here = units.kinds == kind
+    variances, freedom, kinds = [], [], units.kinds
+    for kind in np.unique(kinds[kinds > 0]):
+        here = kinds == kind
         sizes, n = units.weights[:, here].sum(axis=0), int(np.sum(here))
         variances.append((n - 1) / n * np.sum(added[here] ** 2, axis=0))
         freedom.append(max(sizes.sum() ** 2 / np.sum(sizes**2) - 1, 1.0))

@@ -63,8 +63,7 @@ def pcpca_limit(groups: Groups[Moments], d: int, near: float = 1.0) -> tuple[flo
     gamma, largest, iterate = near, 1.0, True
     vectors: Array | None = None
     for _ in range(MAX_STEPS):
-        C = contrast(groups, gamma)
-        spectrum = top_eigenpairs(C, d, start=vectors, iterate=iterate)
+        spectrum = top_eigenpairs(contrast(groups, gamma), d, start=vectors, iterate=iterate)
         vectors, iterate = spectrum.vectors, spectrum.n_iter > 1  # if it gave up once, do not try again
         proposal = _newton_step(groups, spectrum)
         if proposal <= 0:
@@ -89,8 +88,7 @@ def _limit_from_products(groups: Groups[Moments], d: int, near: float) -> tuple[
     gamma, before, tol = min(near, largest), 0.0, LOOSE
     vectors: Array | None = None
     for _ in range(MAX_STEPS):
-        C = contrast(groups, gamma)
-        spectrum = top_eigenpairs(C, d, start=vectors, tol=tol)
+        spectrum = top_eigenpairs(contrast(groups, gamma), d, start=vectors, tol=tol)
         vectors, proposal = spectrum.vectors, _newton_step(groups, spectrum)
         if proposal <= 0:
             return 0.0, vectors
@@ -157,23 +155,19 @@ def cpca_limit(groups: Groups[Moments], d: int) -> float:
                 return math.inf
         else:
             groups, _ = reduce_rows(groups, d)
-    gamma = 0.0
-    C = contrast(groups, gamma)
-    spectrum = top_eigenpairs(C, d)
-    if spectrum.values[-1] <= C.rounding:
-        return 0.0
+    gamma, vectors = 0.0, None
     for _ in range(MAX_STEPS):
-        U = spectrum.vectors
-        proposal = _least_ratio(groups, spectrum.images, U)
+        C = contrast(groups, gamma)
+        spectrum = top_eigenpairs(C, d, start=vectors)
+        if spectrum.values[-1] <= C.rounding:
+            break
+        vectors = spectrum.vectors
+        proposal = _least_ratio(groups, spectrum.images, vectors)
         if proposal == math.inf:
             return proposal
         if proposal <= gamma * (1 + STANDSTILL):
-            return gamma
+            break
         gamma = proposal
-        C = contrast(groups, gamma)
-        spectrum = top_eigenpairs(C, d, start=U)
-        if spectrum.values[-1] <= C.rounding:
-            return gamma
     return gamma
 
 
@@ -208,11 +202,9 @@ def _iterated_cpca_limit(groups: Groups[Moments], d: int) -> float:
     def foreground(V: Array) -> Array:
         return groups.foreground.scatter.matmul(V / unit) / unit / n
 
-    def background(V: Array) -> Array:
-        return np.tensordot(parts, [group.scatter.matmul(V / unit) for group in groups.backgrounds], 1) / unit
-
     def both(V: Array) -> Array:
-        return foreground(V) + background(V) + EPS * unit.size * V  # positive, also where nothing varies
+        background = np.tensordot(parts, [group.scatter.matmul(V / unit) for group in groups.backgrounds], 1) / unit
+        return foreground(V) + background + EPS * unit.size * V  # positive, also where nothing varies
 
     start = np.random.default_rng(0).standard_normal((unit.size, d + SPARE_VECTORS))
     with warnings.catch_warnings(), single_thread():

@@ -11,22 +11,19 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from .._util.arrays import Array, float_type
 from ..contrast import Conditional, centred_condition, dimensions_above_noise, filled
 from ..data import Groups, Tables, refuse_devices
 from ..data.rows import DaskRows
 from ..exceptions import GroupError, warn
-from ..moments import Complete, DenseScatter, Filling, Fold, Moments, SolverChoice, make_folds
+from ..moments import Complete, DenseScatter, Filling, Flags, Fold, Indices, Moments, SolverChoice, make_folds
 from ._collect import collect
 from ._estimates import estimated_moments, masked_start, missing_edge
 from ._rows import observe
 
 MOST_FEATURES = 3000  # expected moments are dense: 72 MB for each group of each fold
 FEW_FEATURES = 3  # that are named in a message
-Flags = npt.NDArray[np.bool_]
-Labels = npt.NDArray[np.intp]
 LEAST_NOISE = 0.1  # of a feature's variance: with few values, factors would explain all of it
 MOST_FACTORS = 10
 STEPS, LATER_STEPS = 20, 5  # of EM: from scratch, and from the model of almost the same rows
@@ -118,14 +115,14 @@ def filled_draws(tables: Tables, n_draws: int, rng: np.random.Generator) -> Iter
         yield replace(tables, rows=rows, means=rows.map(lambda X: X.mean(axis=0)))
 
 
-def any_folds(tables: Tables, fold_of: Groups[Labels], *, unscaled: int | None = None) -> list[Fold]:
+def any_folds(tables: Tables, fold_of: Groups[Indices]) -> list[Fold]:
     """`make_folds`; where values are missing, of moments expected by the common model of the rows left (F45).
 
     Without a contrast E[z^2 | x_o] of unseen rows has then the expectation of z^2, whatever is missing; a model of each
     group would find contrast in noise. A contrast is understated, the more so the more is missing.
     """
     if not tables.incomplete:
-        return make_folds(tables, fold_of, unscaled=unscaled)
+        return make_folds(tables, fold_of)
     present = tables.rows.map(lambda X: ~np.isnan(X).all(axis=1))
     names, folds = tables.names if tables.text_names else None, []
     for k in range(1 + max(int(own.max()) for own in fold_of)):
@@ -191,7 +188,7 @@ class Factors:
     W: Array  # (D, r)
     noise: Array  # (D,)
 
-    def condition(self, X: Array, group_of: Labels) -> Conditional:
+    def condition(self, X: Array, group_of: Indices) -> Conditional:
         """All features given the observed ones (F11), in units in which the noise of every feature is 1."""
         return centred_condition(X - self.means[group_of], self.W, self.noise)
 
@@ -214,7 +211,7 @@ class Factors:
         scatter.flat[:: len(mean) + 1] += self.noise * absent.sum(axis=0)
         return mean, scatter
 
-    def stepped(self, X: Array, group_of: Labels, least_noise: Array) -> Factors:
+    def stepped(self, X: Array, group_of: Indices, least_noise: Array) -> Factors:
         """One step of EM with expanded parameters (Liu, Rubin & Wu 1998), whose likelihood is at least as large.
 
         Every feature is regressed on the latents and the groups, over the rows that have it. One row more, of latent
@@ -243,7 +240,7 @@ class Factors:
         return Factors(means + latent_means @ W.T, W @ np.linalg.cholesky(spread), noise)
 
 
-def fit_factors(X: Array, group_of: Labels, start: Factors, steps: int) -> Factors:
+def fit_factors(X: Array, group_of: Indices, start: Factors, steps: int) -> Factors:
     """The factor model of all rows X (n, D), nan where missing, after some steps from another; each row's group gives
     it a mean of its own, and all else is in common."""
     with np.errstate(invalid="ignore"):
@@ -262,7 +259,7 @@ class Common:
     centre: Groups[Array]  # (D,): subtracted from the rows of each group; the model has means of its own about it
     divisor: Array  # (D,)
 
-    def stacked(self, rows: Groups[Array]) -> tuple[Array, Labels]:
+    def stacked(self, rows: Groups[Array]) -> tuple[Array, Indices]:
         """All rows in the model's units, and the group of each."""
         scaled = rows.map(lambda X, centre: (X - centre) / self.divisor, self.centre)
         return np.vstack(list(scaled)), np.repeat(np.arange(len(rows)), [len(X) for X in rows])

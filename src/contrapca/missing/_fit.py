@@ -59,11 +59,11 @@ MASKED_SPARE = 10  # latent dimensions of a model of incomplete rows beyond thos
 
 @dataclass(frozen=True)
 class Attempt:
-    """A fit at one gamma, or the reason why there is none; `solution` if the fit did not converge."""
+    """A fit at one gamma, or the reason why there is none."""
 
     fit: Fit | None
     reason: str = ""
-    unconverged: GradientSolution | None = None
+    unconverged: GradientSolution | None = None  # where the fit ended, if it did not converge
 
 
 def fit_incomplete(data: Incomplete, latents: Latents, gamma: float | None, settings: Settings) -> Fit:
@@ -289,7 +289,8 @@ def incomplete_background_model(data: Incomplete, fit: Fit, settings: Settings) 
 
 
 def masked_rank(groups: Groups[MaskedGroup], k: int) -> int:
-    """The same for incomplete rows, from estimated moments (F24), and at most k + 10: every fit is iterative.
+    """The number of latent dimensions for incomplete rows, of a model that shows k of them, from estimated moments
+    (F24), and at most k + 10: every fit is iterative.
 
     Rows count as often as they have both of two features, and a row can hold only fewer dimensions than values.
     """

@@ -17,4 +17,4 @@ from ._moments import Moments, deviation_beyond_rounding, pooled_deviation, roun
 from ._scatter import DenseScatter, Indices, InnerScatter, RowScatter, Scatter
 from ._solver import MAX_DENSE, SPECTRAL, SolverChoice, choose_solver
 from ._span import Basis, Subspace, has_few_rows, in_span, reduce_rows, reduced_contrast
-from ._subsets import Fold, Parts, along, assign_folds, make_folds, make_parts, row_units, spread_out
+from ._subsets import Flags, Fold, Parts, along, assign_folds, make_folds, make_parts, row_units, spread_out

@@ -7,7 +7,6 @@ from operator import add
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from .._util.arrays import Array, Rows, chosen, host, is_sparse, namespace, on_device, put
 from ..data import Tables, column_means
@@ -16,7 +15,6 @@ from ._moments import Moments
 
 REACH = 3 * 1.4826  # median absolute deviations: three standard deviations of Gaussian lengths
 CENTRE_ROWS = 1000  # rows that the centre is the median of, at most
-Indices = npt.NDArray[np.intp]
 
 
 def shortened(tables: Tables) -> Tables:
@@ -32,14 +30,14 @@ def shortened(tables: Tables) -> Tables:
     factors = tables.rows.map(_factors, tables.weights)
     found = factors.map(lambda own: np.flatnonzero(own < 1))
 
-    def weighted(rows: Rows, weights: Array | None, own: Array) -> Array | None:
+    def weighted(weights: Array | None, own: Array) -> Array | None:
         if not np.any(own < 1):
             return weights
         before = np.ones(own.size) if weights is None else weights
         after: Array = before * own**2
         return after * (before.sum() / after.sum())
 
-    weights = tables.rows.map(weighted, tables.weights, factors)
+    weights = tables.weights.map(weighted, factors)
     means = tables.rows.map(
         lambda rows, mean, w, long: column_means(rows, w, allow_missing=True) if long.size else mean,
         tables.means,

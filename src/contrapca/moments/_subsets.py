@@ -18,12 +18,11 @@ from ..data.rows import DaskRows, labelled_moments, storage
 from ..exceptions import GroupError
 from ._complete import Complete
 from ._moments import Moments, dense_moments, row_moments
-from ._scatter import DenseScatter
+from ._scatter import DenseScatter, Indices
 from ._solver import MAX_DENSE, SolverChoice, choose_solver
 from ._span import reduce_rows
 
 LOST = 1e-6  # of a feature's scatter left after a subtraction: below it, less than ten digits would be right
-Labels = npt.NDArray[np.intp]
 Flags = npt.NDArray[np.bool_]
 
 
@@ -31,8 +30,7 @@ Flags = npt.NDArray[np.bool_]
 class Fold:
     """Some rows that are held out, and those that are left to fit to."""
 
-    # The rest of the rows, to be collected as the data of a fit: moments, or rows where there are too many features; or
-    # the data themselves, see `make_folds`
+    # The rest of the rows, to be collected as the data of a fit: moments, or rows where there are too many features
     training: Tables | Complete
     left: Groups[Moments]  # of the rows that are left, in original units
     held: Groups[Moments]  # of those held out
@@ -66,9 +64,9 @@ def along(group: Moments, V: Array) -> Array:
     return np.maximum(np.sum(V * group.scatter.matmul(V), axis=0), 0.0)
 
 
-def make_folds(tables: Tables, fold_of: Groups[Labels], *, unscaled: int | None = None) -> list[Fold]:
+def make_folds(tables: Tables, fold_of: Groups[Indices]) -> list[Fold]:
     """Each part of complete rows held out in turn; arguments as for `make_parts`."""
-    parts, folds = make_parts(tables, fold_of, unscaled=unscaled), []
+    parts, folds = make_parts(tables, fold_of), []
     for held in np.eye(parts.count, dtype=bool):
         folds.append(Fold(*parts.union(~held), parts.union(held)[1]))
     return folds
@@ -81,7 +79,7 @@ class Parts:
     rows: Groups[Rows]  # in the coordinates in which axes are found
     means: Groups[Array]
     weights: Groups[Array | None]
-    part_of: Groups[Labels]  # (n_k,): the part of each row, numbered from 0
+    part_of: Groups[Indices]  # (n_k,): the part of each row, numbered from 0
     # From flags of parts (count,) to what a fit is given of their rows, and to their moments
     union: Callable[[Flags], tuple[Tables | Complete, Groups[Moments]]]
 
@@ -101,7 +99,7 @@ class Parts:
         return self.rows.map(of, self.means, V)
 
 
-def make_parts(tables: Tables, part_of: Groups[Labels], *, unscaled: int | None = None) -> Parts:
+def make_parts(tables: Tables, part_of: Groups[Indices], *, unscaled: int | None = None) -> Parts:
     """Parts of complete rows, given the part of each row (n_k,), numbered from 0.
 
     The smallest of these is kept of the rows: the moments of each part; coordinates in the span of all rows (F7), if
@@ -119,7 +117,7 @@ def make_parts(tables: Tables, part_of: Groups[Labels], *, unscaled: int | None 
         means = rows.map(_mean, weights)
 
     def of_rows(parts: Flags, moments: Callable[..., Moments]) -> Groups[Moments]:
-        def of_group(rows: Rows, own: Labels, w: Array | None) -> Moments:
+        def of_group(rows: Rows, own: Indices, w: Array | None) -> Moments:
             inside = parts[own]
             some, counts = chosen(rows, inside), None if w is None else w[inside]
             return moments(some, _mean(some, counts), counts)
@@ -161,11 +159,11 @@ def ready(groups: Groups[Moments], n_features: int | None = None) -> Complete:
     return Complete(groups, scaling, SolverChoice("eigh", "moments were given"))
 
 
-def _moments_of_parts(tables: Tables, part_of: Groups[Labels]) -> Groups[list[Moments]]:
+def _moments_of_parts(tables: Tables, part_of: Groups[Indices]) -> Groups[list[Moments]]:
     """Moments of each part of each group's rows."""
     count = 1 + max(int(own.max()) for own in part_of)
 
-    def of_group(rows: Rows, own: Labels, w: Array | None) -> list[Moments]:
+    def of_group(rows: Rows, own: Indices, w: Array | None) -> list[Moments]:
         if isinstance(rows, DaskRows):  # all in one pass
             found = labelled_moments(rows, own, count, w)
             return [Moments(weight, mean, DenseScatter(scatter)) for weight, mean, scatter in found]
@@ -195,7 +193,7 @@ def _mean(rows: Rows, weights: Array | None) -> Array:
 # ---------------------------------------------------------------------- which row is in which fold
 
 
-def assign_folds(unit_of: Groups[Labels], n_folds: int, random: np.random.Generator) -> Groups[Labels]:
+def assign_folds(unit_of: Groups[Indices], n_folds: int, random: np.random.Generator) -> Groups[Indices]:
     """Fold of each row of each group; units stay together.
 
     Rows of one unit (donor, animal, plate) are not independent, so they share a fold; a unit that has rows in several
@@ -217,13 +215,13 @@ def assign_folds(unit_of: Groups[Labels], n_folds: int, random: np.random.Genera
     raise GroupError("The rows cannot be put into two parts that both have rows, or blocks, of every group.")
 
 
-def row_units(tables: Tables) -> Groups[Labels]:
+def row_units(tables: Tables) -> Groups[Indices]:
     """Every row as a unit of its own."""
     edges = np.cumsum([0, *(rows.shape[0] for rows in tables.rows)])
     return tables.rows.like(np.arange(a, b) for a, b in pairwise(edges))
 
 
-def _spread(shares: Array, folds: int, random: np.random.Generator) -> Labels:
+def _spread(shares: Array, folds: int, random: np.random.Generator) -> Indices:
     """Fold of each unit, given its share of each group (units, groups): larger ones first, to where they fit best."""
     order = random.permutation(len(shares))
     order = order[np.argsort(-shares[order].sum(axis=1), kind="stable")]
