@@ -218,17 +218,6 @@ class _HalfAxes:
 # ---------------------------------------------------------------------- the same axis in all halves
 
 
-def average_ranks(columns: Array) -> Array:
-    """Ranks in each column, shape (n, k), the mean of those of equal values."""
-    order, ranks = np.argsort(columns, axis=0), np.empty(columns.shape)
-    np.put_along_axis(ranks, order, np.arange(1.0, len(columns) + 1)[:, None], axis=0)
-    ordered = np.take_along_axis(columns, order, axis=0)
-    for j in np.flatnonzero((ordered[1:] == ordered[:-1]).any(axis=0)):
-        _, place, counts = np.unique(columns[:, j], return_inverse=True, return_counts=True)
-        ranks[:, j] = (np.cumsum(counts) - (counts - 1) / 2)[place]
-    return ranks
-
-
 def best_pairs(r: Array) -> Array:
     """For each row of correlations (k, k) its column, so that all together are the largest in size, shape (k,)."""
     costs = 2 - np.abs(np.nan_to_num(r))  # above 0: the solver takes 0 for no pair
@@ -238,7 +227,13 @@ def best_pairs(r: Array) -> Array:
 def rank_correlations(Z: Array, other: Array) -> Array:
     """Spearman's correlations (k, k) of the columns of Z (n, k) with those of another array (n, k)."""
     k, some = Z.shape[1], spread_out(len(Z), RANKED)
-    ranks = average_ranks(np.hstack([Z[some], other[some]]))
+    columns = np.hstack([Z[some], other[some]])
+    order, ranks = np.argsort(columns, axis=0), np.empty(columns.shape)
+    np.put_along_axis(ranks, order, np.arange(1.0, len(columns) + 1)[:, None], axis=0)
+    ordered = np.take_along_axis(columns, order, axis=0)
+    for j in np.flatnonzero((ordered[1:] == ordered[:-1]).any(axis=0)):  # equal values have the mean of their ranks
+        _, place, counts = np.unique(columns[:, j], return_inverse=True, return_counts=True)
+        ranks[:, j] = (np.cumsum(counts) - (counts - 1) / 2)[place]
     ranks -= ranks.mean(axis=0)
     lengths = np.sqrt(np.sum(ranks**2, axis=0))
     ranks /= np.where(lengths > 0, lengths, 1.0)

@@ -18,17 +18,7 @@ from .._util.arrays import EPS, TINY, Array, is_sparse
 from .._util.threads import single_thread
 from ..data import Groups
 from ..exceptions import SolverError
-from ..moments import (
-    MAX_DENSE,
-    DenseScatter,
-    Moments,
-    RowScatter,
-    alone,
-    contrast,
-    in_span,
-    mixture,
-    reduce_rows,
-)
+from ..moments import MAX_DENSE, DenseScatter, Moments, RowScatter, alone, contrast, in_span, mixture, reduce_rows
 from ._eigen import LOOSE, SECOND_ORDER, Spectrum, noise_sum, top_eigenpairs
 from ._path import outside
 

@@ -27,12 +27,6 @@ def solve_pcpca(contrast: Contrast, spectrum: Spectrum) -> Solution:
     return Solution(spectrum, lengths, sigma2, feasible)
 
 
-def pcpca_grid(limit: float, points: int) -> Array:
-    """`points` gammas from 0 to just below the limit, dense near it."""
-    t = np.linspace(1.0, CLOSEST ** (1 / BEND), points)
-    return limit * (1 - t**BEND)
-
-
 def closed_form(
     values: Array, noise: float, N: float, n_features: int, *, least_sigma2: float = 0.0, least_square: float = 0.0
 ) -> tuple[Array, float]:
@@ -44,6 +38,12 @@ def closed_form(
     sigma2 = max(noise / (N * (n_features - values.size)), least_sigma2)
     # lambda_i / N >= sigma2 always, as sigma2 is the mean of smaller eigenvalues; equality may round below 0.
     return np.sqrt(np.maximum(values / N - sigma2, least_square)), sigma2
+
+
+def pcpca_grid(limit: float, points: int) -> Array:
+    """`points` gammas from 0 to just below the limit, dense near it."""
+    t = np.linspace(1.0, CLOSEST ** (1 / BEND), points)
+    return limit * (1 - t**BEND)
 
 
 def relative_log_likelihood(contrast: Contrast, W: Array, CW: Array, sigma2: float) -> float:

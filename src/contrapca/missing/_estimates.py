@@ -9,15 +9,7 @@ import numpy as np
 from scipy.sparse.linalg import LinearOperator, cg
 
 from .._util.arrays import Array
-from ..contrast import (
-    LOOSE,
-    LatentGaussian,
-    closed_form,
-    masked_inverses,
-    packed_products,
-    top_eigenpairs,
-    triangle,
-)
+from ..contrast import LOOSE, LatentGaussian, closed_form, masked_inverses, packed_products, top_eigenpairs, triangle
 from ..data import Groups
 from ..moments import Contrast, Moments
 from ._likelihood import masked_latents
