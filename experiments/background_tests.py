@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from contrapca import Moments, Study, check_background, contrast_test
-from contrapca.contrast._rank import dimensions_above_noise
+from contrapca.contrast._axes import dimensions_above_noise
 
 from . import _common
 from ._other_tests import UnitMoments, bascod_statistic, contrastive_dimension, ract_p_value

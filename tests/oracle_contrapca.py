@@ -7,8 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 import scipy.linalg
 
-from contrapca.contrast._axes import contrast_axes, latent_rotation
-from contrapca.contrast._rank import latent_rank, noise_rank
+from contrapca.contrast._axes import contrast_axes, latent_rank, latent_rotation, noise_rank
 
 Array = np.ndarray
 

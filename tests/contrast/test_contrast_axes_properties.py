@@ -10,9 +10,8 @@ import scipy.linalg
 from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 
-from contrapca.contrast import _axes, _rank
-from contrapca.contrast._axes import contrast_axes, latent_rotation
-from contrapca.contrast._rank import CAP, EDGE, latent_rank, noise_rank
+from contrapca.contrast import _axes
+from contrapca.contrast._axes import CAP, EDGE, contrast_axes, latent_rank, latent_rotation, noise_rank
 from experiments._directions_settings import Setting
 from oracle_contrapca import fit_contrapca, gamma_limit, top_eigenvectors
 
@@ -22,13 +21,12 @@ seeds = st.integers(0, 2**32 - 1)
 @contextlib.contextmanager
 def rule(name, value):
     """Another value of one of the rules' constants."""
-    rules = _rank if hasattr(_rank, name) else _axes  # where the rule stands
-    before = getattr(rules, name)
-    setattr(rules, name, value)
+    before = getattr(_axes, name)
+    setattr(_axes, name, value)
     try:
         yield
     finally:
-        setattr(rules, name, before)
+        setattr(_axes, name, before)
 
 
 def covariance(rng, size, rows=None):

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from contrapca import PCPCA, ContraPCA, Study, bootstrap, contrast_path, load, posterior
-from contrapca.contrast._rank import dimensions_above_noise
+from contrapca.contrast._axes import dimensions_above_noise
 from contrapca.data._groups import Groups
 from contrapca.exceptions import (
     ContrastWarning,

@@ -528,7 +528,7 @@ def test_interrupted(monkeypatch):
     def interrupt(*args, **options):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("contrapca.missing._gradient.masked_log_likelihood", interrupt)
+    monkeypatch.setattr("contrapca.missing._likelihood.masked_log_likelihood", interrupt)
     unfitted = PCPCA(2, gamma=0.3, progress=True)
     with pytest.raises(KeyboardInterrupt):
         unfitted.fit(XM, background=YM)

@@ -14,8 +14,7 @@ from contrapca.missing._estimates import (
     masked_start,
     random_start,
 )
-from contrapca.missing._gradient import GradientSolution, maximise
-from contrapca.missing._likelihood import masked_log_likelihood
+from contrapca.missing._likelihood import GradientSolution, masked_log_likelihood, maximise
 from contrapca.missing._limits import comes_near_the_bound, count_bound, masked_bound
 from contrapca.missing._rows import counted_terms, observe
 

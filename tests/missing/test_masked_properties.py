@@ -1,4 +1,4 @@
-"""Incomplete rows in chunks and with weights: the same as of one table, and as of repeated rows (F9)."""
+"""Incomplete rows in chunks: the same as of one table (F9)."""
 
 from __future__ import annotations
 
@@ -51,30 +51,3 @@ def compare(here, away, case, determinants):
         )
         moved = [group.about(group.mean + 0.5).scaled(np.full(group.mean.size, 2.0)) for group in (left, right)]
         np.testing.assert_allclose(moved[0].squares, moved[1].squares, rtol=1e-10, atol=1e-12)
-
-
-@settings(max_examples=25)
-@given(masked_tables(), st.integers(0, 99))
-def test_weights_of_incomplete_rows_are_repeated_rows(case, seed):
-    weights = np.random.default_rng(seed).integers(1, 4, len(case.X))
-    weights[-1] = 0 if len(case.X) > 2 and seed % 2 else 1
-    once, _ = observe(case.X, weights.astype(float))
-    often, _ = observe(np.repeat(case.X, weights, axis=0))
-    # The complete rows become moments where they outnumber the features: with weights, sooner.
-    assert once.weight == often.weight
-    for name in ("mean", "feature_counts", "squares"):
-        np.testing.assert_allclose(getattr(once, name), getattr(often, name), rtol=1e-10, atol=1e-12)
-    W, sigma2 = case.W, case.sigma2
-    found, expected = (masked_log_likelihood([(1.0, group)], W, sigma2) for group in (once, often))
-    np.testing.assert_allclose(found.value, expected.value, rtol=1e-9)
-    np.testing.assert_allclose(found.gradient_W, expected.gradient_W, rtol=1e-8, atol=1e-8 * abs(expected.value))
-    np.testing.assert_allclose(found.gradient_sigma2, expected.gradient_sigma2, rtol=1e-8, atol=1e-8 * abs(found.value))
-    U = np.linalg.qr(W)[0]
-    for group, other in ((once, often), (once.about(once.mean + 1), often.about(often.mean + 1))):
-        np.testing.assert_allclose(gls_mean(group, W, sigma2), gls_mean(other, W, sigma2), rtol=1e-7, atol=1e-8)
-        np.testing.assert_allclose(
-            expected_covariance(group, U, W, sigma2), expected_covariance(other, U, W, sigma2), rtol=1e-8, atol=1e-9
-        )
-        np.testing.assert_allclose(
-            expected_total_variance(group, W, sigma2), expected_total_variance(other, W, sigma2), rtol=1e-9
-        )

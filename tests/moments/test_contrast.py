@@ -7,9 +7,7 @@ import scipy.sparse as sp
 import oracles
 from conftest import implicit_moments
 from contrapca import Moments
-from contrapca.data import (
-    study_of,
-)
+from contrapca.data import study_of
 from contrapca.data._groups import Groups
 from contrapca.missing._collect import collect
 from contrapca.moments._contrast import alone, contrast

@@ -72,5 +72,6 @@ def test_likelihood_of_observed_values(data, case):
             lambda one: expected_total_variance(one, case.W, case.sigma2),
             lambda one: expected_covariance(one, np.linalg.qr(case.W)[0], case.W, case.sigma2),
             lambda one: one.about(one.mean + 1).squares,
+            lambda one: gls_mean(one.about(one.mean + 1), case.W, case.sigma2),
         ):
             np.testing.assert_allclose(function(group), function(again), rtol=1e-6, atol=1e-7)

@@ -1,12 +1,19 @@
 """The mathematics of complete groups: plain values in, plain values out."""
 
 from ._axes import (
+    MANY,
+    NEARLY_ALL,
     ShownAxes,
     around_axes,
     at_least_short,
-    automatic_rank,
     contrast_axes,
+    dimensions_above_noise,
+    feasible_rank,
+    has_plateau,
+    latent_rank,
     loadings_around,
+    most_above_noise,
+    noise_rank,
     path_around_axes,
     show_axes,
     show_solution,
@@ -14,8 +21,8 @@ from ._axes import (
 )
 from ._clvm import solve_clvm
 from ._cpca import cpca_grid, solve_cpca
-from ._eigen import LOOSE, Spectrum, top_eigenpairs
-from ._few_directions import count_above_noise, few_directions
+from ._eigen import LOOSE, Solution, Spectrum, top_eigenpairs
+from ._few_directions import automatic_rank, count_above_noise, few_directions
 from ._fit import (
     AUTO_FRACTION,
     AXES,
@@ -74,16 +81,6 @@ from ._pcpca import (
     relative_log_likelihood,
     solve_pcpca,
 )
-from ._rank import (
-    MANY,
-    NEARLY_ALL,
-    dimensions_above_noise,
-    feasible_rank,
-    has_plateau,
-    latent_rank,
-    most_above_noise,
-    noise_rank,
-)
 from ._ratio import (
     ENDS,
     ratio_axes,
@@ -97,7 +94,6 @@ from ._ratio import (
     strength_of_ridge,
     sum_of_theta,
 )
-from ._solution import Solution
 from ._sparse import solve_sparse
 from ._subspaces import affinity, align, canonical_sign_of, principal_angles, principal_axes, procrustes
 from ._whitening import Spread, relative_kurtosis, spread

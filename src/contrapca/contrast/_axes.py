@@ -1,4 +1,10 @@
-"""In how many dimensions axes are sought, and which are shown: principal, contrast or ratio axes (F16, F41)."""
+"""Contrast axes (F16): how many dimensions stand out from the noise, how many a model needs, and which it shows.
+
+In the order of a fit: the rank rule counts dimensions and gives the model its rank (`automatic_rank` of
+`_few_directions`, where dimensions of large tables are counted, applies it to data); `contrast_axes` finds the axes in
+the model's subspace, and has the noise floor; `show_axes` turns the latent space so that these come first. At the end,
+models whose subspace has to hold axes found elsewhere, such as ratio axes (F41).
+"""
 
 from __future__ import annotations
 
@@ -10,16 +16,26 @@ import numpy.typing as npt
 
 from .._util.arrays import EPS, Array
 from ..data import Groups
-from ..moments import Complete, Contrast, Moments, alone, mixture
-from ._eigen import Spectrum
-from ._few_directions import count_above_noise
+from ..moments import Contrast, Moments, alone, mixture
+from ._eigen import Solution, Spectrum, is_iterated, top_eigenpairs, top_eigenvalues
 from ._fit import Latents
-from ._limits import rank_exceeds
 from ._path import PathSpectrum, outside, symmetric
-from ._rank import CAP, feasible_rank, latent_rank
 from ._ratio import Axes
-from ._solution import Solution
 from ._subspaces import canonical_sign_of, canonical_signs, principal_axes
+
+EDGE = 2.02  # .99 quantile of the Tracy-Widom law (beta = 1): noise alone exceeds its edge once in a hundred tables
+SPARE = 1  # latent dimensions beyond those that the edges count and those that are shown
+CAP = 50  # maximum number beyond those that are shown: noise that is not white exceeds any edge
+PLATEAU = 0.75  # with this fraction of the possible dimensions above it, or more, the noise cannot be seen
+
+# Eigenvalues that the rank rule considers: more than 50 would not count. If each costs products, the first few are
+# tried first: they are enough for most tables.
+LOOKS = (12, 51)
+
+# Of all dimensions that may be counted, those that stand out from the noise. From half of them on, features are put in
+# common units: where that was so, contrast axes of such features were never worse (F41). From nine tenths on there is
+# hardly a dimension left to tell what noise is.
+MANY, NEARLY_ALL = 0.5, 0.9
 
 RATIO = 3.0  # the floor of the background's variance is lowered only if the last axis has a smaller ratio
 DEAD = 1e-7  # a latent dimension shorter than this, in units of its standard deviation, is the rounding error of zero
@@ -28,19 +44,115 @@ DEAD = 1e-7  # a latent dimension shorter than this, in units of its standard de
 # the foreground may vary less than in the mean of all others, but what is shown must depend on the row.
 SHORTEST = 0.5
 
+# ---------------------------------------------------------------------- the rank
 
-def automatic_rank(data: Complete, k: int) -> int:
-    """Number of latent dimensions of a model that shows k of them, from the spectra of the groups (F16)."""
-    groups = data.groups
-    if data.plateau is not None and data.plateau.axes == "ratio":
-        q = CAP  # the noise has no end, and the count is only a lower bound
-    else:
-        q = count_above_noise(groups)[0] if data.plateau is None else data.plateau.counts[-1]
-    D, rows = groups.foreground.mean.size, [int(group.weight) for group in groups]
-    rank = latent_rank(q, q, k, D, rows[0], min(rows))
-    if rank > k and not rank_exceeds(groups.foreground, rank):  # repeated features, or repeated rows
-        rank = max(feasible_rank(alone(groups.foreground), rank), k)
-    return rank
+
+def noise_rank(
+    values: npt.ArrayLike, n_rows: float, n_features: int, trace: float | None = None, *, more: float = 0.0
+) -> int:
+    """Number of eigenvalues above the edge of the remaining noise (F16).
+
+    Starting with the largest, each eigenvalue is compared with the Tracy-Widom edge of white noise in the remaining
+    dimensions and degrees of freedom, with the mean of the remaining eigenvalues as its variance. The first that does
+    not exceed its edge ends the count. If all given values exceed their edges, the count is a lower bound.
+
+    Parameters
+    ----------
+    values : array_like of shape (p,)
+        Eigenvalues of the centred *scatter* matrix of `n_rows` rows, descending: all `n_features` of them, or only the
+        largest if the `trace` of the matrix is given.
+    more : float, default 0
+        Added to every edge: what missing values add to the noise (F24).
+    """
+    values = np.asarray(values, dtype=np.float64)
+    return count_above(values, noise_edges(values, n_rows, n_features, trace, more=more))
+
+
+def count_above(values: Array, edges: Array) -> int:
+    """How many of the first values exceed their edges, which may be fewer."""
+    return int(np.append(values[: edges.size] > edges, False).argmin())
+
+
+def noise_edges(
+    values: Array, n_rows: float, n_features: int, trace: float | None = None, *, more: float = 0.0
+) -> Array:
+    """What each eigenvalue must exceed if those before it stand out, arguments as for `noise_rank`: as many edges as
+    may be counted, at most p and at most ``min(n_rows - 1, D) - 1``."""
+    degrees = n_rows - 1
+    count = max(min(len(values), int(min(degrees, n_features)) - 1), 0)
+    if count == 0:
+        return np.empty(0)
+    unseen = 0.0 if trace is None else max(float(trace) - float(values.sum()), 0.0)
+    # Summed from the smallest, so faint noise is not lost in the rounding error of a large total.
+    tails = np.append(np.cumsum(values[::-1])[::-1], 0.0)[1 : count + 1] + unseen
+    j = np.arange(count)
+    rows, columns = np.sqrt(degrees - j - 0.5), np.sqrt(n_features - j - 0.5)
+    variance = np.maximum(tails, 0.0) / ((n_features - j - 1) * (degrees - j - 1))
+    spread = (rows + columns) * (1 / rows + 1 / columns) ** (1 / 3)
+    # In a table of low rank, eigenvalues and the noise they are compared with are both zero up to rounding.
+    zero = values[0] * max(n_rows, n_features) * EPS
+    return np.maximum(variance * ((rows + columns) ** 2 + EDGE * spread) + more, zero)
+
+
+def dimensions_above_noise(group: Moments, more: float = 0.0) -> int:
+    """Number of dimensions of a group that stand out from its noise, and from what is `more` than that (F16)."""
+    C = alone(group)
+    for look in LOOKS if is_iterated(C, LOOKS[0]) else LOOKS[-1:]:
+        count = min(look, C.size - 1)
+        found = noise_rank(top_eigenvalues(C, count), group.weight, C.n_features, C.trace, more=more)
+        if found < count or count < look:
+            break
+    return found
+
+
+def has_plateau(q: int, n_features: int, n: int, m: int) -> bool:
+    """Whether q dimensions above the noise, the larger count of groups of n and m independent rows or blocks, leave
+    enough others to know the noise by (F16).
+
+    Noise that is not white exceeds any edge, so the count runs into its maximum; what lies below it is then no noise.
+    """
+    return q < PLATEAU * most_above_noise(n_features, n, m)
+
+
+def most_above_noise(n_features: int, n: float, m: float) -> float:
+    """How many dimensions of groups of n and m rows can be counted as standing out from the noise."""
+    return min(n_features - 1, n - 1, m - 1, CAP + 1)
+
+
+def latent_rank(
+    q_x: int, q_y: int, k: int, n_features: int, n: int, m: int, *, foreground_rank: int | None = None
+) -> int:
+    """Number of latent dimensions r of a model that shows k of them: leaves room for what the groups share (F16).
+
+    It is ``max(q_x, q_y) + SPARE + k``, limited by k + CAP, half the independent rows of the smaller group, D - 1 and
+    foreground_rank - 1; at least k + 1 if the last two allow it, never less than k.
+
+    Parameters
+    ----------
+    q_x, q_y : int
+        Dimensions above the noise in the foreground and in the background, see `noise_rank`.
+    k, n_features : int
+    n, m : int
+        Numbers of independent rows of the two groups, or of blocks (donors, animals, plates) if rows come in blocks.
+    foreground_rank : int, optional
+        Rank of the foreground's scatter matrix. r must stay below it, or no gamma is feasible (F3). None means ``min(n
+        - 1, n_features)``; with blocks pass the number of rows minus one.
+    """
+    rank = min(n - 1, n_features) if foreground_rank is None else foreground_rank
+    wanted = min(max(q_x, q_y) + SPARE, CAP) + k
+    supported = max(min(wanted, min(n, m) // 2), k + 1)
+    return max(min(supported, n_features - 1, rank - 1), k)
+
+
+def feasible_rank(C: Contrast, r: int) -> int:
+    """The largest number of latent dimensions, at most r, for which the contrast has a solution; 0 if there is none."""
+    if C.N <= EPS * C.n_foreground:
+        return 0
+    left = C.trace - np.cumsum(top_eigenpairs(C, r).values)  # f of F3 for 1, ..., r dimensions
+    return int(np.max(np.flatnonzero(left > C.rounding) + 1, initial=0))
+
+
+# ---------------------------------------------------------------------- the axes
 
 
 def contrast_axes(
@@ -48,10 +160,10 @@ def contrast_axes(
 ) -> tuple[Array, Array]:
     """Directions of a subspace with the largest ratio of foreground to background variance (F16).
 
-    Solves ``a w = theta b_rho w`` for the k largest theta. b_rho is b with its eigenvalues below rho raised to rho:
-    with few rows, variances below the background's noise level cannot be trusted. rho starts at that noise level, nu_y.
-    This is too high if the background has its own directions outside the subspace, so rho is halved while the k-th
-    ratio is below RATIO, down to the smaller of the two groups' noise levels.
+    Solves ``a w = theta b_rho w`` for the k largest theta. b_rho is b with its eigenvalues below rho, the noise floor,
+    raised to rho: with few rows, variances below the background's noise level cannot be trusted. rho starts at that
+    noise level, nu_y. This is too high if the background has its own directions outside the subspace, so rho is halved
+    while the k-th ratio is below RATIO, down to the smaller of the two groups' noise levels.
 
     Parameters
     ----------
@@ -69,8 +181,7 @@ def contrast_axes(
     theta : ndarray of shape (k,)
         Ratios of variances, descending. Optimistic on the rows that b and a come from (F17).
     w : ndarray of shape (r, k)
-        Axes of unit length, b_rho-orthogonal. The entry of largest magnitude of each (the first of several) is
-        positive.
+        Axes of unit length with canonical signs, b_rho-orthogonal.
     """
     a, b = np.asarray(a, dtype=np.float64), np.asarray(b, dtype=np.float64)
     variances, basis = np.linalg.eigh((b + b.T) / 2)
@@ -95,27 +206,15 @@ def contrast_axes(
 
 
 def latent_rotation(lengths: npt.ArrayLike, sigma2: float, w: npt.ArrayLike) -> Array:
-    """Rotation of the latent space whose first axes show given directions of the features (F16).
+    """Rotation R (r, r) of the latent space whose first axes show given directions w (r, k) of the features (F16).
 
-    The latent mean of a row is ``z = diag(l / (l^2 + sigma2)) U'(x - mu)``, so the projection ``w'U'(x - mu)`` is ``w'
-    diag((l^2 + sigma2) / l) z``. The first axis is that vector for w_1, normalised; the others follow by Gram-Schmidt,
-    in order. An orthogonal rotation does not change the model's likelihood.
+    The latent mean of a row is ``z = diag(l / (l^2 + sigma2)) U'(x - mu)`` for loadings ``U diag(l)`` of these lengths,
+    so the projection ``w'U'(x - mu)`` is ``w' diag((l^2 + sigma2) / l) z``. The first axis is that vector for w_1,
+    normalised; the others follow by Gram-Schmidt, in order. An orthogonal rotation does not change the model's
+    likelihood. The first k columns of ``R'z`` are shown, the others complete the basis.
 
-    Parameters
-    ----------
-    lengths : array_like of shape (r,)
-        l, the lengths of the columns of the loadings ``U diag(l)``. If l is zero, the latent does not depend on the
-        row, and the entry of w is omitted.
-    sigma2 : float
-        Noise variance.
-    w : array_like of shape (r, k)
-        Axes of `contrast_axes`.
-
-    Returns
-    -------
-    ndarray of shape (r, r)
-        R, with ``R'R = I``: the first k columns of ``R'z`` are shown, the others complete the basis. If omitted entries
-        make the axes dependent, the dependent ones are replaced by any directions orthogonal to the rest.
+    Where l is zero the latent does not depend on the row, and the entry of w is omitted. If that makes axes dependent,
+    the dependent ones are replaced by any directions orthogonal to the rest.
     """
     lengths = np.asarray(lengths, dtype=np.float64)
     variances = lengths**2 + sigma2
@@ -130,24 +229,13 @@ def latent_rotation(lengths: npt.ArrayLike, sigma2: float, w: npt.ArrayLike) -> 
 
 @dataclass(frozen=True)
 class ShownAxes:
-    """The axes of a model that are shown, in the coordinates of its principal directions U (D, r).
+    """The axes of a model that are shown, in the coordinates of its principal directions U (D, r)."""
 
-    Attributes
-    ----------
-    directions : ndarray of shape (r, k)
-        Unit directions U d that rows are projected onto.
-    rotation : ndarray of shape (r, r)
-        Rotation R of the latent space: the first k columns of W = U diag(lengths) R belong to the axes that are shown.
-    variances : Groups of ndarray of shape (k,)
-        Variance of each group along the directions.
-    ratios : ndarray of shape (k,) or None
-        Variance ratios of contrast axes.
-    """
-
-    directions: Array
+    directions: Array  # (r, k): unit directions U d that rows are projected onto
+    # (r, r): rotation R of the latent space: the first k columns of W = U diag(lengths) R belong to the axes shown
     rotation: Array
-    variances: Groups[Array]
-    ratios: Array | None
+    variances: Groups[Array]  # (k,): variance of each group along the directions
+    ratios: Array | None  # (k,): variance ratios of contrast axes
 
     def lift(self, U: Array, lengths: Array) -> tuple[Array, Array]:
         """Components (D, k), and W (D, r) whose first k columns have the same canonical signs, the others their own."""
@@ -215,6 +303,9 @@ def show_solution(
     """`show_axes` of a solution for complete groups, whose covariances along it are given."""
     totals, D = groups.map(Moments.total_variance), groups.foreground.mean.size
     return show_axes(latents, solution.lengths, solution.sigma2, covariances, totals, mixture(groups), D, known)
+
+
+# ---------------------------------------------------------------------- around axes that were found elsewhere
 
 
 def strongest_around(C: Array, k: int, r: int) -> tuple[Array, Array]:

@@ -24,43 +24,22 @@ POLISH = 1e-3
 
 @dataclass(frozen=True)
 class ClvmSolution:
-    """Where the solver ended.
+    """Where the solver ended."""
 
-    Attributes
-    ----------
-    S : ndarray of shape (D, k)
-        Shared loadings.
-    W : ndarray of shape (D, d)
-        Foreground-specific loadings.
-    sigma2 : float
-    history : ndarray of shape (n_iter + 1,)
-        Log-likelihood of both groups after each iteration.
-    residual : float
-        Relative gradient at the end.
-    bounded : bool
-        False if sigma2 went to 0: the dimensions fit the rows exactly, and there is no maximum.
-    """
-
-    S: Array
-    W: Array
+    S: Array  # (D, k): shared loadings
+    W: Array  # (D, d): foreground-specific loadings
     sigma2: float
-    history: Array
-    residual: float
-    bounded: bool
+    history: Array  # (n_iter + 1,): log-likelihood of both groups after each iteration
+    residual: float  # relative gradient at the end
+    bounded: bool  # False if sigma2 went to 0: the dimensions fit the rows exactly, and there is no maximum
 
 
 def solve_clvm(groups: Groups[Moments], k: int, d: int, *, tol: float = 1e-6, max_iter: int = 1000) -> ClvmSolution:
     """Maximise the likelihood over (S, W, log sigma2) by L-BFGS, starting from a PPCA of the background and its
     residual.
 
-    Parameters
-    ----------
-    groups : Groups of Moments with dense scatter matrices
-    k, d : int
-        Shared and foreground-specific dimensions; d may be 0.
-    tol : float
-        Tolerance for the relative gradient.
-    max_iter : int
+    There are k shared and d foreground-specific dimensions; d may be 0. Scatter matrices are dense. `tol` is for the
+    relative gradient.
     """
     foreground, D = groups.foreground, groups.foreground.mean.size
     variance = foreground.scatter.trace / (foreground.weight * D)

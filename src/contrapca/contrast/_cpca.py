@@ -6,8 +6,7 @@ import numpy as np
 
 from .._util.arrays import Array
 from ..moments import Contrast
-from ._eigen import Spectrum
-from ._solution import Solution
+from ._eigen import Solution, Spectrum
 
 # Smallest and largest gamma above 0 in the default grid, since the limit may be infinite; and how near the limit it
 # comes.

@@ -1,4 +1,9 @@
-"""The largest eigenpairs of a contrast, directly or by products (F5)."""
+"""The largest eigenpairs of a contrast, directly or by products, and what methods make of them: a `Solution`.
+
+`top_eigenpairs` chooses: LAPACK for a matrix, ARPACK's Lanczos iteration for rows and for few vectors of a large
+matrix. Lanczos can miss repeated eigenvalues and stop too early, so its results are checked; where the checks fail,
+LAPACK takes over.
+"""
 
 from __future__ import annotations
 
@@ -48,25 +53,13 @@ Apply = Callable[[Array], Array]
 
 @dataclass(frozen=True)
 class Spectrum:
-    """The d largest algebraic eigenpairs of a contrast.
+    """The d largest algebraic eigenpairs of a contrast."""
 
-    Attributes
-    ----------
-    values : ndarray of shape (d,), descending
-    vectors : ndarray of shape (size, d), orthonormal columns
-    images : list of ndarray of shape (size, d)
-        S_k times the vectors, for every group k of the contrast.
-    n_iter : int
-        Products with C by an iterative solver; 1 for a direct one.
-    note : str
-        What did not go as planned; usually empty.
-    """
-
-    values: Array
-    vectors: Array
-    images: list[Array]
-    n_iter: int = 1
-    note: str = ""
+    values: Array  # (d,), descending
+    vectors: Array  # (size, d), orthonormal columns
+    images: list[Array]  # S_k times the vectors, (size, d), for every group k of the contrast
+    n_iter: int = 1  # products with C by an iterative solver; 1 for a direct one
+    note: str = ""  # what did not go as planned; usually empty
 
     def covariances(self, contrast: Contrast) -> list[Array]:
         """V'cov_k V, shape (d, d), for every group k."""
@@ -76,31 +69,32 @@ class Spectrum:
             found.append((product + product.T) / 2)
         return found
 
-    def variances(self, contrast: Contrast) -> list[Array]:
-        """u'cov_k u along each vector u, shape (d,), for every group k."""
-        return [
-            np.sum(self.vectors * image, axis=0) / group.weight
-            for image, (_, group) in zip(self.images, contrast.terms, strict=True)
-        ]
+
+@dataclass(frozen=True)
+class Solution:
+    """What a method makes of a contrast: directions, lengths of the loadings along them, and the noise variance."""
+
+    spectrum: Spectrum  # the directions v, v'C v along them, and their images; not necessarily eigenvectors
+    lengths: Array  # (d,): norms of the columns of W = U diag(lengths); 1 if there is no model
+    sigma2: float  # 0 if there is no model
+    feasible: bool  # whether a maximum exists; all else is meaningless if not
+    eigenvectors: bool = True  # whether the directions are orthonormal eigenvectors of C
+
+
+def noise_sum(contrast: Contrast, values: Array) -> float:
+    """f = tr C - sum_{i<=d} lambda_i, or 0 if it is only rounding (F3)."""
+    f = contrast.trace - float(values.sum())
+    return f if f > contrast.rounding else min(f, 0.0)
 
 
 def top_eigenpairs(
     contrast: Contrast, d: int, *, start: Array | None = None, tol: float = TIGHT, iterate: bool = True
 ) -> Spectrum:
-    """The `d` largest algebraic eigenpairs of C.
+    """The `d` largest algebraic eigenpairs of C, fewer than its order.
 
-    C is indefinite: "largest magnitude" or a randomised SVD would return background directions.
-
-    Parameters
-    ----------
-    contrast : Contrast
-    d : int, less than the order of C
-    start : (size, k) ndarray, optional
-        Approximate eigenvectors, to warm-start an iterative solver.
-    tol : float
-        Accuracy of an iterative solver if C is not a matrix; otherwise results are always accurate.
-    iterate : bool, default True
-        Whether to try an iterative solver first if C is a matrix.
+    C is indefinite: "largest magnitude" or a randomised SVD would return background directions. An iterative solver
+    begins at `start`, approximate eigenvectors (size, k), if these are known. `tol` is its accuracy if C is not a
+    matrix; of a matrix, for which it is tried first if `iterate`, results are always accurate.
     """
     if contrast.is_dense:
         if iterate and is_iterated(contrast, d):
@@ -146,6 +140,9 @@ def is_iterated(contrast: Contrast, d: int) -> bool:
     return not contrast.is_dense or (contrast.size >= least and d <= share * contrast.size)
 
 
+# ---------------------------------------------------------------------- directly
+
+
 def _threads_of(order: int) -> contextlib.AbstractContextManager[None]:
     """The threads of the BLAS that a direct solution of this order uses."""
     return one_blas_thread if order in UNTHREADED else contextlib.nullcontext()
@@ -179,6 +176,9 @@ def top_vectors(K: Any, d: int) -> Array:
     if values.size < d:  # LAPACK's partial solver can silently lose repeated eigenvalues
         u = np.linalg.eigh(K)[1][:, -d:]
     return u[:, ::-1]
+
+
+# ---------------------------------------------------------------------- by products
 
 
 class Unconverged(Exception):

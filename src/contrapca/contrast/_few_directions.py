@@ -1,4 +1,5 @@
-"""Fits of large tables inside few strong directions, which products with blocks of vectors find (F49)."""
+"""Large tables, by few strong directions, which products with blocks of vectors find (F49): dimensions above the noise
+are counted among them, which gives models their rank, and fits look nowhere else."""
 
 from __future__ import annotations
 
@@ -10,12 +11,12 @@ import numpy as np
 
 from .._util.arrays import Array
 from ..data import Groups
-from ..moments import Complete, InnerScatter, Moments, RowScatter, Scatter, Subspace, contrast, mixture
+from ..moments import Complete, InnerScatter, Moments, RowScatter, Scatter, Subspace, alone, contrast, mixture
+from ._axes import CAP, SPARE, count_above, dimensions_above_noise, feasible_rank, latent_rank, noise_edges
 from ._eigen import LOOSE, top_eigenpairs
 from ._fit import Latents, settled
-from ._limits import pcpca_limit
+from ._limits import pcpca_limit, rank_exceeds
 from ._path import outside
-from ._rank import CAP, SPARE, dimensions_above_noise, noise_edges
 from ._ratio import floor_share, ratio_axes
 
 BLOCK = 16  # vectors at a time
@@ -31,10 +32,7 @@ LEAST_ORDER = 1500  # of matrices: some 300 directions are searched, and all eig
 class Directions:
     """An orthonormal basis that grows, and what scatter matrices make of it.
 
-    Parameters
-    ----------
-    scatters : sequence of Scatter
-        Sparse float32 rows are multiplied in float32, so images are right to some six digits.
+    Sparse float32 rows are multiplied in float32, so images are right to some six digits.
     """
 
     def __init__(self, scatters: Sequence[Scatter]):
@@ -98,26 +96,13 @@ def random_block(size: int) -> Array:
 
 @dataclass(frozen=True)
 class Equations:
-    """A v = s (B + t I) v + l v in some coordinates, for vectors v of unit length.
+    """A v = s (B + t I) v + l v in some coordinates, for vectors v of unit length."""
 
-    Attributes
-    ----------
-    vectors : ndarray of shape (p, j)
-    strengths : ndarray of shape (j,)
-        s.
-    floor : float
-        t.
-    values : ndarray of shape (j,)
-        l.
-    wanted : int
-        How many vectors, the first, are wanted; the others only show where to search.
-    """
-
-    vectors: Array
-    strengths: Array
-    floor: float
-    values: Array
-    wanted: int
+    vectors: Array  # (p, j)
+    strengths: Array  # (j,): s
+    floor: float  # t
+    values: Array  # (j,): l
+    wanted: int  # how many vectors, the first, are wanted; the others only show where to search
 
     def residuals(self, search: Directions, groups: Groups[Moments]) -> Array:
         """The residuals of the equations outside the directions searched, in parts of A v, shape (D, j)."""
@@ -140,19 +125,11 @@ def by_products(groups: Groups[Moments]) -> bool:
 
 @dataclass(frozen=True)
 class Strongest:
-    """What stands out from a group's noise, and the directions that were found on the way.
+    """What stands out from a group's noise, and the directions that were found on the way."""
 
-    Attributes
-    ----------
-    values : ndarray of shape (q,)
-        The largest eigenvalues of the scatter that stand out.
-    vectors, images : ndarray of shape (D, p)
-        Strong directions, the strongest first, orthonormal, and S times these.
-    """
-
-    values: Array
-    vectors: Array
-    images: Array
+    values: Array  # (q,): the largest eigenvalues of the scatter that stand out
+    vectors: Array  # (D, p): strong directions, the strongest first, orthonormal
+    images: Array  # (D, p): S times these
 
     def first(self, count: int) -> Strongest:
         """With at most this many directions."""
@@ -175,8 +152,7 @@ def strongest(group: Moments, count: int, most: int = MOST) -> Strongest:
         looked = search.size
         values, coordinates = (found[..., ::-1] for found in np.linalg.eigh(search.inner[0]))
         edges = noise_edges(values[:count], group.weight, group.mean.size, group.scatter.trace)
-        above = values[: edges.size] > edges
-        q = edges.size if above.all() else int(above.argmin())
+        q = count_above(values, edges)
         if q == count or looked >= most:
             break
         if q < edges.size:
@@ -203,6 +179,20 @@ def count_above_noise(groups: Groups[Moments], enough: float = CAP - SPARE) -> t
         else:
             q = max(q, dimensions_above_noise(group))
     return q, tuple(found)
+
+
+def automatic_rank(data: Complete, k: int) -> int:
+    """Number of latent dimensions of a model that shows k of them, from the spectra of the groups (F16)."""
+    groups = data.groups
+    if data.plateau is not None and data.plateau.axes == "ratio":
+        q = CAP  # the noise has no end, and the count is only a lower bound
+    else:
+        q = count_above_noise(groups)[0] if data.plateau is None else data.plateau.counts[-1]
+    D, rows = groups.foreground.mean.size, [int(group.weight) for group in groups]
+    rank = latent_rank(q, q, k, D, rows[0], min(rows))
+    if rank > k and not rank_exceeds(groups.foreground, rank):  # repeated features, or repeated rows
+        rank = max(feasible_rank(alone(groups.foreground), rank), k)
+    return rank
 
 
 def few_directions(data: Complete, latents: Latents, gamma: float | None) -> Complete:

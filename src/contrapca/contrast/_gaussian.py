@@ -121,31 +121,15 @@ class LatentGaussian:
 
 @dataclass(frozen=True)
 class Conditional:
-    """The distribution of every feature of some rows given the observed ones (F11).
-
-    Attributes
-    ----------
-    model : LatentGaussian
-    centred : ndarray of shape (n, D)
-        Deviations from the mean, 0 where missing.
-    masks : ndarray of shape (P, D)
-        P patterns of missing values: 1 for observed, 0 for missing.
-    inverses : ndarray of shape (P, d, d)
-        M^-1 of each pattern.
-    log_determinants : ndarray of shape (P,)
-        log|M| of each pattern.
-    pattern : ndarray of shape (n,)
-        The pattern of each row.
-    latent_mean : ndarray of shape (n, d)
-    """
+    """The distribution of every feature of some rows given the observed ones (F11)."""
 
     model: LatentGaussian
-    centred: Array
-    masks: Array
-    inverses: Array
-    log_determinants: Array
-    pattern: npt.NDArray[np.intp]
-    latent_mean: Array
+    centred: Array  # (n, D): deviations from the mean, 0 where missing
+    masks: Array  # (P, D): P patterns of missing values: 1 for observed, 0 for missing
+    inverses: Array  # (P, d, d): M^-1 of each pattern
+    log_determinants: Array  # (P,): log|M| of each pattern
+    pattern: npt.NDArray[np.intp]  # (n,): the pattern of each row
+    latent_mean: Array  # (n, d)
 
     def mean(self) -> Array:
         """mean + W z, shape (n, D)."""
@@ -153,8 +137,7 @@ class Conditional:
 
     def latent_covariance(self) -> Array:
         """sigma2 M^-1 of each row, shape (n, d, d)."""
-        found: Array = (self.model.sigma2 * self.inverses)[self.pattern]
-        return found
+        return np.asarray((self.model.sigma2 * self.inverses)[self.pattern])
 
     def log_prob(self) -> Array:
         """log N(x_o; mean_o, A_o) of the observed values of each row, shape (n,); 0 for a row without any.
@@ -164,15 +147,13 @@ class Conditional:
         sigma2, Z = self.model.sigma2, self.latent_mean
         constants: Any = log_normaliser(self.masks.sum(axis=1), Z.shape[1], sigma2, self.log_determinants)
         R = self.centred - (Z @ self.model.W.T) * self.masks[self.pattern]
-        found: Array = constants[self.pattern] - 0.5 * (np.sum(R * R, axis=1) / sigma2 + np.sum(Z * Z, axis=1))
-        return found
+        return np.asarray(constants[self.pattern] - 0.5 * (np.sum(R * R, axis=1) / sigma2 + np.sum(Z * Z, axis=1)))
 
     def deviation(self) -> Array:
         """Standard deviation of each unobserved feature, sqrt(sigma2 (1 + w_j'M^-1 w_j)), shape (n, D)."""
         W, d = self.model.W, self.model.W.shape[1]
         pairs = (W[:, :, None] * W[:, None, :]).reshape(-1, d * d)
-        found: Array = np.sqrt(self.model.sigma2 * (1 + self.inverses.reshape(-1, d * d) @ pairs.T))[self.pattern]
-        return found
+        return np.asarray(np.sqrt(self.model.sigma2 * (1 + self.inverses.reshape(-1, d * d) @ pairs.T))[self.pattern])
 
     def draw(self, generator: np.random.Generator) -> Array:
         """One draw of all features, shape (n, D); features of a row share its latent."""
@@ -195,13 +176,7 @@ def centred_condition(apart: Array, W: Array, noise: Array) -> Conditional:
 def filled(X: Array, mean: Array, W: Array, noise: Array) -> Array:
     """Rows X (n, D), their missing values replaced by the means given the observed ones (F45).
 
-    Parameters
-    ----------
-    X : ndarray of shape (n, D)
-    mean : ndarray of shape (D,) or (n, D)
-    W : ndarray of shape (D, r)
-    noise : ndarray of shape (D,)
-        Variances.
+    `mean` is (D,) or (n, D); `noise` (D,) are variances.
     """
     latent = centred_condition(X - mean, W, noise).latent_mean
     return np.where(np.isnan(X), mean + latent @ W.T, X)
@@ -223,27 +198,15 @@ def project(rows: Rows, P: Array, scaling: Scaling, filling: Filling | None) -> 
 
 def times(matrices: Array, vectors: Array) -> Array:
     """A_i v_i for matrices (n, d, d) and vectors (n, d), shape (n, d)."""
-    found: Array = np.sum(matrices * vectors[:, None, :], axis=2)
-    return found
+    return np.asarray(np.sum(matrices * vectors[:, None, :], axis=2))
 
 
 def masked_inverses(W: Array, sigma2: float, masks: Array) -> tuple[Array, Array]:
-    """M^-1 and log|M| of M = sigma2 I + W_o'W_o for each pattern o of observed features (F9).
+    """M^-1 (d, d, P) and log|M| (P,) of M = sigma2 I + W_o'W_o for each pattern o of observed features (F9).
 
-    One product of the masks with products of loadings gives all M; nothing has size D x D.
-
-    Parameters
-    ----------
-    W : (D, d) ndarray
-    sigma2 : float, positive
-    masks : (P, D) ndarray of 1 and 0
-
-    Returns
-    -------
-    inverses : ndarray of shape (d, d, P)
-        Patterns are last: the loops below run over d and are vectorised over patterns, several times faster than
-        calling LAPACK for each matrix.
-    log_determinants : ndarray of shape (P,)
+    One product of the masks (P, D), of 1 and 0, with products of loadings gives all M; nothing has size D x D. Patterns
+    are last: the loops below run over d and are vectorised over patterns, several times faster than calling LAPACK for
+    each matrix.
     """
     d, P = W.shape[1], masks.shape[0]
     root = unpack(packed_products(W.T, W.T) @ masks.T, d)

@@ -19,6 +19,7 @@ from ..data import Groups, Tables
 from ..exceptions import ContrastWarning, GroupError
 from ..moments import (
     Complete,
+    Flags,
     Indices,
     Moments,
     Parts,
@@ -34,7 +35,6 @@ FOUND_AGAIN = 0.3  # agreement of the latents from two halves below which a comp
 SPLITS, SEED = 5, 0  # of the halves by which gamma="auto" is chosen
 PARTS = 10  # of the rows; five of them are a half
 RANKED = 5000  # cases, at most, whose latents are compared
-Flags = np.ndarray
 Training = Tables | Complete  # what a fit to a part of the rows is given
 
 
@@ -72,22 +72,12 @@ def of_all_groups(axes: Groups[Array], groups: Groups[Any]) -> Groups[Array]:
 
 @dataclass(frozen=True)
 class Halves:
-    """Rows in parts, and splits of the parts into halves.
+    """Rows in parts, and splits of the parts into halves."""
 
-    Attributes
-    ----------
-    parts : callable
-        From flags of parts to the parts that a fit to them is given; the same for all but where covariates are
-        regressed out of each half.
-    splits : ndarray of bool of shape (n_splits, n_parts)
-        Which parts are in the first half of each split.
-    unit_of : Groups of ndarray of int
-        The independent unit of each row.
-    """
-
+    # From flags of parts to the parts that a fit to them is given: the same for all, unless covariates are regressed
+    # out of each half
     parts: Callable[[Flags], Parts]
-    splits: Flags
-    unit_of: Groups[Indices]
+    splits: Flags  # (n_splits, n_parts): which parts are in the first half of each split
 
     def __iter__(self) -> Iterator[Flags]:
         """The parts that are fitted to: both halves of every split."""
@@ -121,9 +111,9 @@ def halves_of(
     # Of an odd number the first half has one part less.
     splits = np.argsort(rng.random((n_splits, n_parts)), axis=1) < n_parts // 2
     if parts is not None:
-        return Halves(parts(part_of), splits, unit_of)
+        return Halves(parts(part_of), splits)
     same = make_parts(tables, part_of, unscaled=unscaled)
-    return Halves(lambda inside: same, splits, unit_of)
+    return Halves(lambda inside: same, splits)
 
 
 def by_cell(values: Groups[Any], cell_of: Groups[Indices]) -> Groups[Any]:
@@ -154,22 +144,14 @@ def _parts_of_sections(
 
 @dataclass(frozen=True)
 class HalfLatents:
-    """Latents along the axes of one half.
+    """Latents along the axes of one half."""
 
-    Attributes
-    ----------
-    every : Groups of ndarray of shape (n, ...)
-        Of all rows of each group, about the mean of the half, in units of the standard deviation in the half, both
-        groups' variances added.
-    unseen : Groups of ndarray of bool of shape (n,)
-        The rows of the other half.
-    floor : ndarray of shape (...)
-        What a direction of the same length has of variance in the mean over all: that of the half's backgrounds, if
-        features are measured in their standard deviations within groups.
-    """
-
+    # (n, ...): of all rows of each group, about the mean of the half, in units of the standard deviation in the half,
+    # both groups' variances added
     every: Groups[Array]
-    unseen: Groups[Flags]
+    unseen: Groups[Flags]  # (n,): the rows of the other half
+    # (...): what a direction of the same length has of variance in the mean over all: that of the half's backgrounds,
+    # if features are measured in their standard deviations within groups
     floor: Array
 
     def reshaped(self, *shape: int) -> HalfLatents:
@@ -183,16 +165,11 @@ def half_latents(
 ) -> list[HalfLatents]:
     """Latents along the axes that `directions` finds in each half, and last in all rows.
 
-    Parameters
-    ----------
-    halves : Halves
-    directions : callable
-        From training rows to each group's axes in original units, shape (D, k), or (G, D, k) for G settings.
-    most : int, optional
-        Rows of each group that are looked at; by default all.
+    `directions` takes training rows to each group's axes in original units, shape (D, k), or (G, D, k) for G settings;
+    at most so many rows of each group are looked at.
     """
     every = np.ones(halves.splits.shape[1], dtype=bool)
-    axes = [_axes_of(halves.parts(inside), inside, directions) for inside in (*halves, every)]
+    axes = [_HalfAxes.of(halves.parts(inside), inside, directions) for inside in (*halves, every)]
     if all(own.parts is axes[0].parts for own in axes):  # one product reads the rows once
         stacked = Groups.from_items(map(np.hstack, zip(*(own.V for own in axes), strict=True)), axes[0].V.names)
         products = axes[0].parts.project(stacked, most)
@@ -214,6 +191,20 @@ class _HalfAxes:
     shape: tuple[int, ...]
     floor: Array
 
+    @classmethod
+    def of(cls, parts: Parts, inside: Flags, directions: Callable[[Training], Groups[Array]]) -> _HalfAxes:
+        training, left = parts.union(inside)
+        with unwarned(), many_problems(left.foreground.mean.size):
+            axes = of_all_groups(directions(training), left)
+        V = axes.map(lambda own: own if own.ndim == 2 else np.hstack(list(own)))
+        unit = np.sqrt(np.sum([along(one, own) / one.weight for one, own in zip(left, V, strict=True)], axis=0))
+        V = V.map(lambda own: own / np.where(unit > 0, unit, np.nan))  # no variance, or no axis
+        means = left.map(lambda one, mean, own: (one.mean - mean) @ own, parts.means, V)
+        deviation = pooled_deviation(left)
+        mean_variance = float(mixture(left) @ [np.mean(one.variance / deviation**2) for one in left.backgrounds])
+        floor = mean_variance * np.sum((V.foreground * deviation[:, None]) ** 2, axis=0)
+        return cls(parts, inside, V, means, axes.foreground.shape, floor)
+
     def latents(self, products: Groups[Array], most: int | None) -> HalfLatents:
         """From the products of all rows, or some, about the means of all."""
         every = products.map(lambda Z, mean: Z - mean, self.means)
@@ -224,32 +215,7 @@ class _HalfAxes:
         return HalfLatents(every, part_of.map(lambda own: ~self.inside[own]), floor)
 
 
-def _axes_of(parts: Parts, inside: Flags, directions: Callable[[Training], Groups[Array]]) -> _HalfAxes:
-    training, left = parts.union(inside)
-    with unwarned(), many_problems(left.foreground.mean.size):
-        axes = of_all_groups(directions(training), left)
-    V = axes.map(lambda own: own if own.ndim == 2 else np.hstack(list(own)))
-    unit = np.sqrt(np.sum([along(one, own) / one.weight for one, own in zip(left, V, strict=True)], axis=0))
-    V = V.map(lambda own: own / np.where(unit > 0, unit, np.nan))  # no variance, or no axis
-    means = left.map(lambda one, mean, own: (one.mean - mean) @ own, parts.means, V)
-    deviation = pooled_deviation(left)
-    mean_variance = float(mixture(left) @ [np.mean(one.variance / deviation**2) for one in left.backgrounds])
-    floor = mean_variance * np.sum((V.foreground * deviation[:, None]) ** 2, axis=0)
-    return _HalfAxes(parts, inside, V, means, axes.foreground.shape, floor)
-
-
 # ---------------------------------------------------------------------- the same axis in all halves
-
-
-def average_ranks(columns: Array) -> Array:
-    """Ranks in each column, shape (n, k), the mean of those of equal values."""
-    order, ranks = np.argsort(columns, axis=0), np.empty(columns.shape)
-    np.put_along_axis(ranks, order, np.arange(1.0, len(columns) + 1)[:, None], axis=0)
-    ordered = np.take_along_axis(columns, order, axis=0)
-    for j in np.flatnonzero((ordered[1:] == ordered[:-1]).any(axis=0)):
-        _, place, counts = np.unique(columns[:, j], return_inverse=True, return_counts=True)
-        ranks[:, j] = (np.cumsum(counts) - (counts - 1) / 2)[place]
-    return ranks
 
 
 def best_pairs(r: Array) -> Array:
@@ -261,7 +227,13 @@ def best_pairs(r: Array) -> Array:
 def rank_correlations(Z: Array, other: Array) -> Array:
     """Spearman's correlations (k, k) of the columns of Z (n, k) with those of another array (n, k)."""
     k, some = Z.shape[1], spread_out(len(Z), RANKED)
-    ranks = average_ranks(np.hstack([Z[some], other[some]]))
+    columns = np.hstack([Z[some], other[some]])
+    order, ranks = np.argsort(columns, axis=0), np.empty(columns.shape)
+    np.put_along_axis(ranks, order, np.arange(1.0, len(columns) + 1)[:, None], axis=0)
+    ordered = np.take_along_axis(columns, order, axis=0)
+    for j in np.flatnonzero((ordered[1:] == ordered[:-1]).any(axis=0)):  # equal values have the mean of their ranks
+        _, place, counts = np.unique(columns[:, j], return_inverse=True, return_counts=True)
+        ranks[:, j] = (np.cumsum(counts) - (counts - 1) / 2)[place]
     ranks -= ranks.mean(axis=0)
     lengths = np.sqrt(np.sum(ranks**2, axis=0))
     ranks /= np.where(lengths > 0, lengths, 1.0)
@@ -292,18 +264,11 @@ def matched(halves: Sequence[HalfLatents], whole: Array) -> tuple[list[HalfLaten
 
 @dataclass(frozen=True)
 class Reproducible:
-    """How reproducible the contrast of each of G settings is (F43).
+    """How reproducible the contrast of each of G settings is (F43)."""
 
-    Attributes
-    ----------
-    agreement : ndarray of shape (n_splits, G, k)
-        Magnitude of the rank correlation of the cases' latents along the axes of both halves, matched.
-    contrast : ndarray of shape (n_splits, G, k)
-        That of `robust_contrast`, mean of both halves.
-    """
-
+    # (n_splits, G, k): magnitude of the rank correlation of the cases' latents along the axes of both halves, matched
     agreement: Array
-    contrast: Array
+    contrast: Array  # (n_splits, G, k): that of `robust_contrast`, mean of both halves
 
     @property
     def scores(self) -> Array:

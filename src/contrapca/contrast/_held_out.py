@@ -29,49 +29,35 @@ MOST_BITS = 60  # of a whole number
 
 @dataclass(frozen=True)
 class HeldOut:
-    """Log ratios of variances on unseen rows.
+    """Log ratios of variances on unseen rows at G gammas: means over the axes, by which gammas are compared (F17)."""
 
-    Attributes
-    ----------
-    log_ratios : ndarray of shape (..., k)
-        Of the foreground's to the background's variance along each axis; 0 is no contrast. Infinite where a group does
-        not vary at all along an axis, which then has no standard error (nan).
-    errors : ndarray of shape (..., k)
-        Standard errors.
-    means, mean_errors : ndarray of shape (...)
-        Of the mean over the axes, by which methods, gammas, ranks and scalings are compared.
-    left_out : ndarray of shape (n_folds, ...)
-        That mean with one fold left out at a time: standard errors of differences come from these.
+    means: Array  # (G,): 0 is no contrast; infinite where a group does not vary at all along an axis
+    mean_errors: Array  # (G,): standard errors
+
+
+def held_out(folds: Sequence[Fold], directions: Callable[[Training], Groups[Array]]) -> HeldOut:
+    """Held-out contrast of the axes that `directions` finds at G gammas: from training tables to each group's axes in
+    original units, shape (G, D, k).
+
+    The logarithm of the variance of few rows is too low, by about one over their number. So sums over the folds are
+    made before the logarithm is taken.
     """
-
-    log_ratios: Array
-    errors: Array
-    means: Array
-    mean_errors: Array
-    left_out: Array
-
-    @classmethod
-    def of(cls, squares: Sequence[Array], weights: Sequence[Array], mix: Array) -> HeldOut:
-        """From what each fold adds along its axes.
-
-        The logarithm of the variance of few rows is too low, by about one over their number. So sums over the folds are
-        made before the logarithm is taken.
-
-        Parameters
-        ----------
-        squares : sequence of ndarray of shape (groups, ..., k)
-            Of each fold, for every group, see `moments.Fold`.
-        weights : sequence of ndarray of shape (groups,)
-            Rows of each fold in every group.
-        mix : ndarray of shape (backgrounds,)
-            The part of each background in the contrast.
-        """
-        every, rows = np.array(squares), np.array(weights)
-        total, all_rows = every.sum(axis=0), rows.sum(axis=0)
-        log_ratios = _log_ratio(total, all_rows, mix)
-        left_out = np.array([_log_ratio(total - one, all_rows - n, mix) for one, n in zip(every, rows, strict=True)])
-        means = left_out.mean(axis=-1)
-        return cls(log_ratios, fold_error(left_out), log_ratios.mean(axis=-1), fold_error(means), means)
+    squares, weights = [], np.array([fold.weights for fold in folds])
+    for fold in folds:
+        with unwarned(), many_problems(fold.left.foreground.mean.size):
+            axes = of_all_groups(directions(fold.training), fold.left)
+        gammas, _, k = axes.foreground.shape
+        squares.append(fold.squares(axes.map(lambda own: np.hstack(list(own)))).reshape(len(axes), gammas, k))
+    total, rows, mix = np.sum(squares, axis=0), weights.sum(axis=0), mixture(folds[0].left)
+    left_out = [_log_ratio(total - one, rows - n, mix) for one, n in zip(squares, weights, strict=True)]
+    means, count = np.array(left_out).mean(axis=-1), len(folds)
+    with np.errstate(invalid="ignore"):  # infinite values have no spread
+        spread = ((means - means.mean(axis=0)) ** 2).sum(axis=0)
+    # The jackknife takes the folds for independent, but their axes come from training rows that overlap. The second
+    # term is the correction of Nadeau and Bengio (2003), test size over training size: without it the error is too
+    # small by a fifth where the axes are stable, and by a third to a half where there is nothing to find.
+    errors = np.sqrt((count - 1) * (1 / count + 1 / (count - 1)) * spread)
+    return HeldOut(_log_ratio(total, rows, mix).mean(axis=-1), errors)
 
 
 def _log_ratio(squares: Array, weights: Array, mix: Array) -> Array:
@@ -79,38 +65,6 @@ def _log_ratio(squares: Array, weights: Array, mix: Array) -> Array:
     with np.errstate(divide="ignore", invalid="ignore"):
         foreground, *backgrounds = [np.maximum(s, 0.0) / weight for s, weight in zip(squares, weights, strict=True)]
         return np.asarray(np.log(foreground) - np.log(np.tensordot(mix, backgrounds, 1)))
-
-
-def fold_error(left_out: Array) -> Array:
-    """Standard error (...) of a quantity from its values (n_folds, ...) with one fold left out at a time.
-
-    The jackknife takes the folds for independent, but their axes come from training rows that overlap. The second term
-    is the correction of Nadeau and Bengio (2003), test size over training size: without it the error is too small by a
-    fifth where the axes are stable, and by a third to a half where there is nothing to find.
-    """
-    folds = len(left_out)
-    with np.errstate(invalid="ignore"):  # infinite values have no spread
-        spread = ((left_out - left_out.mean(axis=0)) ** 2).sum(axis=0)
-    return np.asarray(np.sqrt((folds - 1) * (1 / folds + 1 / (folds - 1)) * spread))
-
-
-def held_out(folds: Sequence[Fold], directions: Callable[[Training], Groups[Array]]) -> HeldOut:
-    """Held-out contrast of the axes that `directions` finds.
-
-    Parameters
-    ----------
-    folds : sequence of Fold
-    directions : callable
-        From training tables to each group's axes in original units, shape (D, k) or (G, D, k) for G gammas.
-    """
-    squares, D = [], folds[0].left.foreground.mean.size
-    for fold in folds:
-        with unwarned(), many_problems(D):
-            axes = of_all_groups(directions(fold.training), fold.left)
-        V = axes.foreground
-        found = fold.squares(axes.map(lambda own: own if own.ndim == 2 else np.hstack(list(own))))
-        squares.append(found if V.ndim == 2 else found.reshape(len(found), V.shape[0], V.shape[2]))
-    return HeldOut.of(squares, [fold.weights for fold in folds], mixture(folds[0].left))
 
 
 def one_error_rule(gammas: Array, found: HeldOut) -> int:
@@ -127,18 +81,12 @@ def one_error_rule(gammas: Array, found: HeldOut) -> int:
 
 @dataclass(frozen=True)
 class UnitSquares:
-    """What each independent unit adds to the variance of each group.
+    """What each independent unit adds to the variance of each group."""
 
-    Attributes
-    ----------
-    squares : ndarray of shape (groups, units, k)
-        Sums of squares of the unit's rows along axes that they did not choose; 0 where it has no rows in a group.
-    weights : ndarray of shape (groups, units)
-        How many rows these are.
-    """
-
+    # (groups, units, k): sums of squares of the unit's rows along axes that they did not choose; 0 where it has no rows
+    # in a group
     squares: Array
-    weights: Array
+    weights: Array  # (groups, units): how many rows these are
 
     @classmethod
     def of(
@@ -203,9 +151,9 @@ def spread_of_units(added: Array, units: UnitSquares) -> tuple[Array, Array]:
     Units with rows in one group, in the other, and in both are samples of their own. Of units of unequal size only as
     many count as have so many rows in common.
     """
-    variances, freedom = [], []
-    for kind in np.unique(units.kinds[units.kinds > 0]):
-        here = units.kinds == kind
+    variances, freedom, kinds = [], [], units.kinds
+    for kind in np.unique(kinds[kinds > 0]):
+        here = kinds == kind
         sizes, n = units.weights[:, here].sum(axis=0), int(np.sum(here))
         variances.append((n - 1) / n * np.sum(added[here] ** 2, axis=0))
         freedom.append(max(sizes.sum() ** 2 / np.sum(sizes**2) - 1, 1.0))
@@ -220,36 +168,32 @@ def exchanged(units: UnitSquares, log_ratios: Array, rng: np.random.Generator) -
     The foreground's squares are divided by the ratio first. Units with rows in both groups exchange theirs.
     """
     kinds = units.kinds
-    some = np.concatenate([rng.permutation(np.flatnonzero(kinds == kind))[:MOST_UNITS] for kind in (1, 2, 3)])
-    kinds, (x, y), (w_x, w_y) = kinds[some], units.squares[:, some], units.weights[:, some]
-    x = x / np.exp(log_ratios)
-    paired, alone = kinds == 3, (kinds == 1) | (kinds == 2)
-    n, n_cases, n_pairs = int(np.sum(alone)), int(np.sum(kinds == 1)), int(np.sum(paired))
-    draws = [(rng.permutation(n) < n_cases, rng.random(n_pairs) < 0.5) for _ in range(PERMUTED)]
-    own, swap = (np.array(drawn) for drawn in zip(*draws, strict=True))  # (PERMUTED, units) each
+    some = [rng.permutation(np.flatnonzero(kinds == kind))[:MOST_UNITS] for kind in (1, 2, 3)]
+    cases, controls, paired = map(len, some)
+    squares, weights = (np.take(own, np.concatenate(some), axis=1) for own in (units.squares, units.weights))
+    squares[0] /= np.exp(log_ratios)
+    in_cases = np.arange(cases + controls) < cases
+    draws = [(rng.permutation(cases + controls) < cases, rng.random(paired) < 0.5) for _ in range(PERMUTED)]
+    now_cases, exchanged_pairs = (np.array(drawn) for drawn in zip(*draws, strict=True))
+    # Units with rows in one group change it where they are drawn for the other; shape (PERMUTED, units).
+    swap = np.hstack([now_cases != in_cases, exchanged_pairs])
+    counts = np.hstack([np.where(now_cases, cases, controls), np.full(exchanged_pairs.shape, paired)])
 
-    def placed(u: Array, v: Array) -> list[Array]:
-        """Of every exchange what units have in either group, shape (PERMUTED, units), from what they had."""
-        here, there = u[paired], v[paired]
-        either = (u + v)[alone]
-        return [
-            np.hstack([own * either, np.where(swap, there, here)]),
-            np.hstack([~own * either, np.where(swap, here, there)]),
-        ]
+    def placed(own: Array) -> tuple[Array, Array]:
+        """What units have in each group after every exchange, from what they had, (2, units)."""
+        return np.where(swap, own[1], own[0]), np.where(swap, own[0], own[1])
 
-    rows = placed(w_x, w_y)
-    left = [np.maximum(1 - own_rows / own_rows.sum(axis=1, keepdims=True), TINY) for own_rows in rows]
-    counts = np.hstack([np.where(own, n_cases, n - n_cases), np.full(swap.shape, n_pairs)])
-    found = np.empty((PERMUTED, x.shape[1]))
-    for j, (u, v) in enumerate(zip(x.T, y.T, strict=True)):
-        ratio, added = np.zeros(PERMUTED), np.zeros(counts.shape)
-        for sign, squares, w, rest in zip((1, -1), placed(u, v), rows, left, strict=True):
-            total = squares.sum(axis=1, keepdims=True)
+    rows = placed(weights)
+    left = [np.maximum(1 - w / w.sum(axis=1, keepdims=True), TINY) for w in rows]
+    found = np.empty((PERMUTED, squares.shape[2]))
+    for j in range(squares.shape[2]):
+        ratio, added = np.zeros(PERMUTED), np.zeros(swap.shape)
+        for sign, own, w, rest in zip((1, -1), placed(squares[:, :, j]), rows, left, strict=True):
+            total = own.sum(axis=1, keepdims=True)
             mean = total / w.sum(axis=1, keepdims=True)
-            added += sign * (squares - w * mean) / (total * rest)
+            added += sign * (own - w * mean) / (total * rest)
             ratio += sign * np.log(mean[:, 0])
-        variance = np.sum((counts - 1) / counts * added**2, axis=1)
-        found[:, j] = ratio / np.sqrt(np.maximum(variance, TINY))
+        found[:, j] = ratio / np.sqrt(np.maximum(np.sum((counts - 1) / counts * added**2, axis=1), TINY))
     return found
 
 

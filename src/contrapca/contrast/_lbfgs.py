@@ -34,8 +34,6 @@ def minimise(
     ----------
     loss : callable
         Value and gradient at a point.
-    start : ndarray
-    max_iter : int
     stop : callable, optional
         Called with every iterate; True ends the search.
     last_range : two float, optional

@@ -18,21 +18,9 @@ from .._util.arrays import EPS, TINY, Array, is_sparse
 from .._util.threads import single_thread
 from ..data import Groups
 from ..exceptions import SolverError
-from ..moments import (
-    MAX_DENSE,
-    Contrast,
-    DenseScatter,
-    Moments,
-    RowScatter,
-    alone,
-    contrast,
-    in_span,
-    mixture,
-    reduce_rows,
-)
-from ._eigen import LOOSE, SECOND_ORDER, Spectrum, top_eigenpairs
+from ..moments import MAX_DENSE, DenseScatter, Moments, RowScatter, alone, contrast, in_span, mixture, reduce_rows
+from ._eigen import LOOSE, SECOND_ORDER, Spectrum, noise_sum, top_eigenpairs
 from ._path import outside
-from ._solution import noise_sum
 
 MAX_STEPS = 100  # the iterations take 4-10 steps; this only keeps them from running forever
 CLEARLY = 1e-6  # relative size of a singular value that no rounding can explain
@@ -65,10 +53,9 @@ def pcpca_limit(groups: Groups[Moments], d: int, near: float = 1.0) -> tuple[flo
     gamma, largest, iterate = near, 1.0, True
     vectors: Array | None = None
     for _ in range(MAX_STEPS):
-        C = contrast(groups, gamma)
-        spectrum = top_eigenpairs(C, d, start=vectors, iterate=iterate)
+        spectrum = top_eigenpairs(contrast(groups, gamma), d, start=vectors, iterate=iterate)
         vectors, iterate = spectrum.vectors, spectrum.n_iter > 1  # if it gave up once, do not try again
-        proposal = _newton_step(groups, C, spectrum)
+        proposal = _newton_step(groups, spectrum)
         if proposal <= 0:
             return 0.0, vectors
         proposal = min(largest, proposal)
@@ -91,9 +78,8 @@ def _limit_from_products(groups: Groups[Moments], d: int, near: float) -> tuple[
     gamma, before, tol = min(near, largest), 0.0, LOOSE
     vectors: Array | None = None
     for _ in range(MAX_STEPS):
-        C = contrast(groups, gamma)
-        spectrum = top_eigenpairs(C, d, start=vectors, tol=tol)
-        vectors, proposal = spectrum.vectors, _newton_step(groups, C, spectrum)
+        spectrum = top_eigenpairs(contrast(groups, gamma), d, start=vectors, tol=tol)
+        vectors, proposal = spectrum.vectors, _newton_step(groups, spectrum)
         if proposal <= 0:
             return 0.0, vectors
         span = span.plus(groups, vectors)
@@ -109,10 +95,11 @@ def _limit_from_products(groups: Groups[Moments], d: int, near: float) -> tuple[
     return gamma, vectors
 
 
-def _newton_step(groups: Groups[Moments], C: Contrast, spectrum: Spectrum) -> float:
+def _newton_step(groups: Groups[Moments], spectrum: Spectrum) -> float:
     """tr(Q'cov_X Q) / tr(Q'cov_Y Q), Q orthogonal to eigenvectors of C; infinite if the background is constant in Q."""
     left = []
-    for group, inside in zip(groups, spectrum.variances(C), strict=True):
+    for group, image in zip(groups, spectrum.images, strict=True):
+        inside = np.sum(spectrum.vectors * image, axis=0) / group.weight
         own = group.scatter.trace / group.weight - float(np.sum(inside))  # tr(Q'cov Q) = tr cov - tr(U'cov U)
         left.append(own if own > alone(group).rounding / group.weight else 0.0)
     background = float(mixture(groups) @ left[1:])
@@ -142,12 +129,8 @@ def cpca_limit(groups: Groups[Moments], d: int) -> float:
 
     Near the limit the wanted eigenvalues of C are tiny beside the others, which products with the rows alone resolve
     too slowly: groups of implicit scatter matrices are reduced to matrices of the order of their rows or features,
-    whichever are fewer, or, if both are too many, the ratios are maximised directly (F23).
-
-    Returns
-    -------
-    float in [0, inf]
-        inf if the background does not vary in d directions of the foreground.
+    whichever are fewer, or, if both are too many, the ratios are maximised directly (F23). Infinite if there are d
+    directions of the foreground in which the background does not vary.
     """
     if not contrast(groups, 0.0).is_dense:
         scatters = [group.scatter for group in groups if isinstance(group.scatter, RowScatter)]
@@ -162,23 +145,19 @@ def cpca_limit(groups: Groups[Moments], d: int) -> float:
                 return math.inf
         else:
             groups, _ = reduce_rows(groups, d)
-    gamma = 0.0
-    C = contrast(groups, gamma)
-    spectrum = top_eigenpairs(C, d)
-    if spectrum.values[-1] <= C.rounding:
-        return 0.0
+    gamma, vectors = 0.0, None
     for _ in range(MAX_STEPS):
-        U = spectrum.vectors
-        proposal = _least_ratio(groups, spectrum.images, U)
+        C = contrast(groups, gamma)
+        spectrum = top_eigenpairs(C, d, start=vectors)
+        if spectrum.values[-1] <= C.rounding:
+            break
+        vectors = spectrum.vectors
+        proposal = _least_ratio(groups, spectrum.images, vectors)
         if proposal == math.inf:
             return proposal
         if proposal <= gamma * (1 + STANDSTILL):
-            return gamma
+            break
         gamma = proposal
-        C = contrast(groups, gamma)
-        spectrum = top_eigenpairs(C, d, start=U)
-        if spectrum.values[-1] <= C.rounding:
-            return gamma
     return gamma
 
 
@@ -213,11 +192,9 @@ def _iterated_cpca_limit(groups: Groups[Moments], d: int) -> float:
     def foreground(V: Array) -> Array:
         return groups.foreground.scatter.matmul(V / unit) / unit / n
 
-    def background(V: Array) -> Array:
-        return np.tensordot(parts, [group.scatter.matmul(V / unit) for group in groups.backgrounds], 1) / unit
-
     def both(V: Array) -> Array:
-        return foreground(V) + background(V) + EPS * unit.size * V  # positive, also where nothing varies
+        background = np.tensordot(parts, [group.scatter.matmul(V / unit) for group in groups.backgrounds], 1) / unit
+        return foreground(V) + background + EPS * unit.size * V  # positive, also where nothing varies
 
     start = np.random.default_rng(0).standard_normal((unit.size, d + SPARE_VECTORS))
     with warnings.catch_warnings(), single_thread():
@@ -241,17 +218,10 @@ def _iterated_cpca_limit(groups: Groups[Moments], d: int) -> float:
 
 @dataclass(frozen=True)
 class Span:
-    """Directions, and the covariances of the groups in them: every d of them bound PCPCA's limit from above.
+    """Directions, and the covariances of the groups in them: every d of them bound PCPCA's limit from above."""
 
-    Attributes
-    ----------
-    basis : ndarray of shape (size, p), orthonormal columns
-    covariances : ndarray of shape (2, p, p)
-        Of the foreground, and of the backgrounds' mean, in the basis.
-    """
-
-    basis: Array
-    covariances: Array
+    basis: Array  # (size, p), orthonormal columns
+    covariances: Array  # (2, p, p): of the foreground, and of the backgrounds' mean, in the basis
 
     @classmethod
     def strong(cls, groups: Groups[Moments], d: int) -> Span:

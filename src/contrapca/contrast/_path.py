@@ -1,4 +1,4 @@
-"""The largest eigenpairs of a contrast at many gammas, certified (F11)."""
+"""The largest eigenpairs of a contrast at many gammas, certified."""
 
 from __future__ import annotations
 
@@ -15,8 +15,7 @@ from .._util.arrays import TINY, Array, host, namespace, on_device, put
 from .._util.threads import single_thread, worker_count
 from ..data import Groups
 from ..moments import Contrast, Moments, contrast, mixture
-from ._eigen import top_eigenpairs
-from ._solution import Solution
+from ._eigen import Solution, top_eigenpairs
 
 TOLERANCE = 1e-9  # for residuals, relative to the largest |eigenvalue| of the path
 
@@ -33,29 +32,14 @@ EXACT = 1e-13  # the same where the basis holds all solutions there are
 
 @dataclass(frozen=True)
 class PathSpectrum:
-    """The d largest eigenpairs of cov_X - gamma' cov_Y along a grid of gamma'.
+    """The d largest eigenpairs of cov_X - gamma' cov_Y along a grid of gamma'."""
 
-    Attributes
-    ----------
-    basis : ndarray of shape (size, k), orthonormal columns
-    coordinates : ndarray of shape (G, k, d)
-        Eigenvectors in the basis: basis @ coordinates[g].
-    values : ndarray of shape (G, d), descending
-        Eigenvalues of cov_X - gamma' cov_Y.
-    covariances : Groups of ndarray of shape (k, k)
-        Covariance of each group in the basis.
-    solved : ndarray of shape (G,) of bool
-        Where an exact solution was computed.
-    residuals : ndarray of shape (G,)
-        Largest |C u - lambda u|, relative to the largest |eigenvalue| of the path.
-    """
-
-    basis: Array
-    coordinates: Array
-    values: Array
-    covariances: Groups[Array]
-    solved: npt.NDArray[np.bool_]
-    residuals: Array
+    basis: Array  # (size, k), orthonormal columns
+    coordinates: Array  # (G, k, d): eigenvectors in the basis: basis @ coordinates[g]
+    values: Array  # (G, d), descending: eigenvalues of cov_X - gamma' cov_Y
+    covariances: Groups[Array]  # (k, k): covariance of each group in the basis
+    solved: npt.NDArray[np.bool_]  # (G,): where an exact solution was computed
+    residuals: Array  # (G,): largest |C u - lambda u|, relative to the largest |eigenvalue| of the path
 
 
 def solve_path(groups: Groups[Moments], gammas: Array, d: int, tolerance: float = TOLERANCE) -> PathSpectrum:

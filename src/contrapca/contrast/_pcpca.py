@@ -8,9 +8,8 @@ import numpy as np
 
 from .._util.arrays import EPS, Array
 from ..moments import Complete, Contrast, Moments, alone
-from ._eigen import Spectrum, top_eigenpairs
+from ._eigen import Solution, Spectrum, noise_sum, top_eigenpairs
 from ._gaussian import LatentGaussian
-from ._solution import Solution, noise_sum
 
 # The default grid is limit * (1 - t^BEND) for t from 1 down to (almost) 0: dense near the limit.
 BEND, CLOSEST = 1.7, 1e-3
@@ -28,44 +27,30 @@ def solve_pcpca(contrast: Contrast, spectrum: Spectrum) -> Solution:
     return Solution(spectrum, lengths, sigma2, feasible)
 
 
-def pcpca_grid(limit: float, points: int) -> Array:
-    """`points` gammas from 0 to just below the limit, dense near it."""
-    t = np.linspace(1.0, CLOSEST ** (1 / BEND), points)
-    return limit * (1 - t**BEND)
-
-
 def closed_form(
     values: Array, noise: float, N: float, n_features: int, *, least_sigma2: float = 0.0, least_square: float = 0.0
 ) -> tuple[Array, float]:
     """Lengths (Lambda_d / N - sigma2)^(1/2) of the loadings, (d,), and sigma2 = f / (N (D - d)) (F2).
 
-    Parameters
-    ----------
-    values : ndarray of shape (d,)
-        The largest algebraic eigenvalues of C.
-    noise : float
-        f, the sum of all others.
-    N : float
-    n_features : int
-    least_sigma2, least_square : float
-        Lower bounds of sigma2 and of the squared lengths, to avoid degenerate starts.
+    `values` (d,) are the largest algebraic eigenvalues of C, and `noise` is f, the sum of all others. Lower bounds of
+    sigma2 and of the squared lengths keep starts of iterations from degenerating.
     """
     sigma2 = max(noise / (N * (n_features - values.size)), least_sigma2)
     # lambda_i / N >= sigma2 always, as sigma2 is the mean of smaller eigenvalues; equality may round below 0.
     return np.sqrt(np.maximum(values / N - sigma2, least_square)), sigma2
 
 
+def pcpca_grid(limit: float, points: int) -> Array:
+    """`points` gammas from 0 to just below the limit, dense near it."""
+    t = np.linspace(1.0, CLOSEST ** (1 / BEND), points)
+    return limit * (1 - t**BEND)
+
+
 def relative_log_likelihood(contrast: Contrast, W: Array, CW: Array, sigma2: float) -> float:
     """log p(X | W, sigma2) - gamma_raw log p(Y | W, sigma2), each group about its own mean (F5).
 
-    l = -N/2 (D log 2 pi + log|A|) - tr(A^-1 C) / 2, with A = W W' + sigma2 I.
-
-    Parameters
-    ----------
-    contrast : Contrast
-    W, CW : (size, d) ndarray
-        Loadings in the coordinates of the contrast, and C times them.
-    sigma2 : float, positive
+    l = -N/2 (D log 2 pi + log|A|) - tr(A^-1 C) / 2, with A = W W' + sigma2 I. W and CW, which is C W, of shape (size,
+    d) are in the coordinates of the contrast.
     """
     model = LatentGaussian(np.zeros(W.shape[0]), W, sigma2)
     normaliser = model.log_normaliser(contrast.n_features)
@@ -74,21 +59,12 @@ def relative_log_likelihood(contrast: Contrast, W: Array, CW: Array, sigma2: flo
 
 @dataclass(frozen=True)
 class Evaluation:
-    """An objective and its gradient at (W, sigma2).
-
-    Attributes
-    ----------
-    value : float
-    gradient_W : ndarray of shape (D, d)
-    gradient_sigma2 : float
-    quadratics : list of float
-        Sum of x'A^-1 x over the rows of each group.
-    """
+    """An objective and its gradient at (W, sigma2)."""
 
     value: float
-    gradient_W: Array
+    gradient_W: Array  # (D, d)
     gradient_sigma2: float
-    quadratics: list[float]
+    quadratics: list[float]  # sum of x'A^-1 x over the rows of each group
 
 
 def moments_log_likelihood(moments: Moments, W: Array, sigma2: float, *, determinants: bool = True) -> Evaluation:

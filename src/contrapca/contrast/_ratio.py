@@ -33,11 +33,10 @@ from ..moments import (
     reduced_contrast,
     rounding_variance,
 )
-from ._eigen import Spectrum, top_eigenpairs, top_eigenvalues, top_of, top_vectors
+from ._eigen import Solution, Spectrum, top_eigenpairs, top_eigenvalues, top_of, top_vectors
 from ._limits import rank_exceeds
 from ._path import outside, symmetric
-from ._shrinkage import ledoit_wolf, oracle_approximating
-from ._solution import Solution
+from ._whitening import ledoit_wolf, oracle_approximating
 
 FOREGROUND, BACKGROUND, BOTH = "foreground", "background", "both"
 STATIONARY = 1e-9  # for |A v - rho M v|, relative to |A v|

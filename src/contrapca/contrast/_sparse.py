@@ -10,8 +10,7 @@ import numpy as np
 from .._util.arrays import EPS, Array
 from .._util.threads import single_thread
 from ..moments import Contrast, Indices
-from ._eigen import TIGHT, Spectrum, Unconverged, largest, top_eigenpairs, top_vectors
-from ._solution import Solution
+from ._eigen import TIGHT, Solution, Spectrum, Unconverged, largest, top_eigenpairs, top_vectors
 
 WIDER, COLUMNS = 4, 4  # features of a start by their variances, relative to those wanted; columns of C that are tried
 LARGE = 800  # with more features, products with the rows are cheaper than a block of C

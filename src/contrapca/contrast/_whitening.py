@@ -1,4 +1,8 @@
-"""Whitening: directions in which some rows vary alike, with a covariance that is shrunk as its rows demand (F47)."""
+"""Whitening: directions in which some rows vary alike, with a covariance that is shrunk as its rows demand (F47).
+
+A shrunk covariance is (1 - delta) S + delta (tr S / D) I, delta in [0, 1]. The rules for delta are at the end: the
+ridge of ratios follows them, too (F27).
+"""
 
 from __future__ import annotations
 
@@ -12,26 +16,15 @@ from .._util.threads import calm_threads
 from ..data import Groups
 from ..exceptions import GroupError
 from ..moments import MAX_DENSE, Basis, Moments, has_few_rows, reduce_rows
-from ._shrinkage import ledoit_wolf, oracle_approximating
 
 
 @dataclass(frozen=True)
 class Spread:
-    """How the rows of some groups vary together, each group about its own mean.
+    """How the rows of some groups vary together, each group about its own mean."""
 
-    Attributes
-    ----------
-    values : ndarray of shape (k,)
-        Eigenvalues of their common covariance S, ascending; those that are missing are 0.
-    directions : ndarray of shape (D, k)
-    weight : float
-        Rows of all groups.
-    n_features : int
-    """
-
-    values: Array
-    directions: Array
-    weight: float
+    values: Array  # (k,): eigenvalues of their common covariance S, ascending; those that are missing are 0
+    directions: Array  # (D, k)
+    weight: float  # rows of all groups
     n_features: int
 
     @property
@@ -102,3 +95,16 @@ def relative_kurtosis(found: Spread, fourth: float) -> float:
     """The mean of |y|^4 over what it is for Gaussian rows: 1, and far more where a few rows are much longer than
     most."""
     return fourth / ((found.n_features * found.mean_variance) ** 2 + 2 * found.square)
+
+
+def ledoit_wolf(square: float, trace: float, n_features: int, m: float, fourth: float) -> float:
+    """delta by Ledoit and Wolf (2004), from tr S^2 and tr S of m rows y of any distribution, and the mean of |y|^4."""
+    apart = square - trace**2 / n_features
+    return min(1.0, max(fourth - square, 0.0) / m / apart) if apart > EPS * square else 1.0
+
+
+def oracle_approximating(square: float, trace: float, n_features: int, m: float) -> float:
+    """delta by Chen, Wiesel, Eldar and Hero (2010) for m Gaussian rows, from tr S^2 and tr S alone."""
+    D = n_features
+    over, apart = (1 - 2 / D) * square + trace**2, (m + 1 - 2 / D) * (square - trace**2 / D)
+    return min(1.0, over / apart) if apart > EPS * over else 1.0

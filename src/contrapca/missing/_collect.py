@@ -17,19 +17,11 @@ from ._rows import MaskedGroup, observe
 
 @dataclass(frozen=True)
 class Incomplete:
-    """Groups with missing values, in model units.
-
-    Attributes
-    ----------
-    groups : Groups of MaskedGroup
-    scaling : Groups of Scaling
-    plateau : Plateau or None
-        What decided on the units, if that was left to the data.
-    """
+    """Groups with missing values, in model units."""
 
     groups: Groups[MaskedGroup]
     scaling: Groups[Scaling]
-    plateau: Plateau | None = None
+    plateau: Plateau | None = None  # what decided on the units, if that was left to the data
 
     def about(self, means: Groups[Array]) -> Incomplete:
         """The same rows, centred by other means, in model units."""
@@ -53,20 +45,21 @@ def collect(
 
 def collect_incomplete(tables: Tables, scale: Scale = None) -> Incomplete:
     """Scaled observed values, centred by their means; also for complete rows, for gradient solvers."""
-    found = map(_observed_group, tables.rows, tables.weights, tables.rows.names, [tables] * len(tables.rows))
-    dtype = float_type(tables.rows.foreground)
-    return Incomplete(*in_model_units(tables.rows.like(found), pooled_masked_deviation, scale, tables, dtype))
+
+    def deviation(groups: Iterable[MaskedGroup]) -> Array:
+        """Within-group standard deviation of each feature's observed values, shape (D,)."""
+        every = list(groups)
+        counts = np.sum([group.feature_counts for group in every], axis=0)
+        squares = np.sum([group.squares for group in every], axis=0)
+        return deviation_beyond_rounding(squares, np.where(counts > 0, counts, 1.0), [group.mean for group in every])
+
+    groups = tables.rows.like(
+        _observed(tables, *own) for own in zip(tables.rows, tables.weights, tables.rows.names, strict=True)
+    )
+    return Incomplete(*in_model_units(groups, deviation, scale, tables, float_type(tables.rows.foreground)))
 
 
-def pooled_masked_deviation(groups: Iterable[MaskedGroup]) -> Array:
-    """Within-group standard deviation of each feature's observed values, 1 if constant up to rounding, shape (D,)."""
-    every = list(groups)
-    counts = np.sum([group.feature_counts for group in every], axis=0)
-    squares = np.sum([group.squares for group in every], axis=0)
-    return deviation_beyond_rounding(squares, np.where(counts > 0, counts, 1.0), [group.mean for group in every])
-
-
-def _observed_group(rows: Array, weights: Array | None, name: str, tables: Tables) -> MaskedGroup:
+def _observed(tables: Tables, rows: Array, weights: Array | None, name: str) -> MaskedGroup:
     """One group; errors name the group and the feature."""
     group, empty = observe(rows, weights)
     whose = (f"{empty} of the {rows.shape[0]} ", Said(f"{name} rows", f"rows of the {said_group(name).command}"))

@@ -9,15 +9,7 @@ import numpy as np
 from scipy.sparse.linalg import LinearOperator, cg
 
 from .._util.arrays import Array
-from ..contrast import (
-    LOOSE,
-    LatentGaussian,
-    closed_form,
-    masked_inverses,
-    packed_products,
-    top_eigenpairs,
-    triangle,
-)
+from ..contrast import LOOSE, LatentGaussian, closed_form, masked_inverses, packed_products, top_eigenpairs, triangle
 from ..data import Groups
 from ..moments import Contrast, Moments
 from ._likelihood import masked_latents
@@ -64,7 +56,7 @@ class _EstimatedScatter:
         scaled = V / fraction
         product = np.zeros(V.shape)
         if group.rows is not None:
-            product += group.rows.product(scaled)
+            product += group.rows.total(lambda rows: rows.values.T @ (rows.values @ scaled))
         if group.complete is not None:
             product += group.complete.scatter.matmul(scaled)
         squares = group.squares[:, None]
@@ -155,10 +147,9 @@ def _gls_system(rows: MaskedRows | MaskedBlocks, W: Array, sigma2: float) -> tup
     if isinstance(rows, MaskedBlocks):  # each product is a sum over blocks, as is a step of the optimiser
 
         def of_blocks(v: Array) -> Array:
-            found: Array = rows.total(lambda block: (_gls_system(block, W, sigma2)[0](v),))[0]
-            return found
+            return rows.total(lambda block: _gls_system(block, W, sigma2)[0](v))
 
-        return of_blocks, rows.total(lambda block: (_gls_system(block, W, sigma2)[1],))[0]
+        return of_blocks, rows.total(lambda block: _gls_system(block, W, sigma2)[1])
     inverses, _ = masked_inverses(W, sigma2, rows.masks)
     often = rows.pattern_weights @ rows.masks
 
@@ -180,22 +171,21 @@ def expected_total_variance(group: MaskedGroup, W: Array, sigma2: float) -> floa
     Observed values contribute their squares. A missing value adds w_j'E[z z'] w_j + sigma2; summed over the missing
     values of a pattern, the first term is the inner product of sum_j w_j w_j' and the sum of E[z z'] over its rows.
     """
+
+    def missing_square(rows: MaskedRows) -> float:
+        inverses, _, Z = masked_latents(rows, W, sigma2)
+        upper, right, _ = triangle(W.shape[1])
+        second = rows.by_pattern(packed_products(Z, Z)) + sigma2 * rows.pattern_weights * inverses[upper, right]
+        loadings = packed_products(W.T, W.T)
+        missing = loadings.sum(axis=1)[:, None] - loadings @ rows.masks.T  # sum of w_j w_j' over missing j, packed
+        twice = np.where(upper == right, 1.0, 2.0)[:, None]  # off-diagonal entries count twice
+        absent = rows.pattern_weights @ (W.shape[0] - rows.value_counts)
+        return float(np.sum(twice * second * missing)) + sigma2 * float(absent)
+
     total = float(group.squares.sum())
     if group.rows is not None:
-        total += group.rows.total(lambda rows: (_missing_square(rows, W, sigma2),))[0]
+        total += group.rows.total(missing_square)
     return total / group.weight
-
-
-def _missing_square(rows: MaskedRows, W: Array, sigma2: float) -> float:
-    """Sum of the expected squares of all missing values."""
-    inverses, _, Z = masked_latents(rows, W, sigma2)
-    upper, right, _ = triangle(W.shape[1])
-    second = rows.by_pattern(packed_products(Z, Z)) + sigma2 * rows.pattern_weights * inverses[upper, right]
-    loadings = packed_products(W.T, W.T)
-    missing = loadings.sum(axis=1)[:, None] - loadings @ rows.masks.T  # sum over missing features of w_j w_j', packed
-    twice = np.where(upper == right, 1.0, 2.0)[:, None]  # off-diagonal entries count twice
-    absent = rows.pattern_weights @ (W.shape[0] - rows.value_counts)
-    return float(np.sum(twice * second * missing)) + sigma2 * float(absent)
 
 
 def expected_covariance(group: MaskedGroup, U: Array, W: Array, sigma2: float) -> Array:
@@ -204,25 +194,23 @@ def expected_covariance(group: MaskedGroup, U: Array, W: Array, sigma2: float) -
     For complete rows this is the covariance itself. For others, the missing part is Gaussian given the observed part
     (F11): mean U_h'W_h z, covariance sigma2 (U_h'W_h M^-1 W_h'U_h + U_h'U_h), where h are the missing features.
     """
-    k = U.shape[1]
+    (D, k), d = U.shape, W.shape[1]
+
+    def second_moment(rows: MaskedRows) -> Array:
+        inverses, _, Z = masked_latents(rows, W, sigma2)
+        # G[p, k] = W_h'u_h of pattern p and direction k, shape (P, k, d): the total minus the observed part.
+        products = (U[:, :, None] * W[:, None, :]).reshape(D, -1)
+        G = (products.sum(axis=0) - rows.masks @ products).reshape(-1, k, d)
+        along = rows.values @ U + np.einsum("nki,in->nk", rows.by_row(G.transpose(1, 2, 0)).transpose(2, 0, 1), Z)
+        total = along.T @ along
+        total += sigma2 * np.einsum("p,pki,ijp,plj->kl", rows.pattern_weights, G, inverses, G, optimize=True)
+        how_often_missing = rows.pattern_weights @ (1 - rows.masks)
+        total += sigma2 * (U.T * how_often_missing) @ U
+        return total
+
     total = np.zeros((k, k))
     if group.complete is not None:
         total += U.T @ group.complete.scatter.matmul(U)
     if group.rows is not None:
-        total += group.rows.total(lambda rows: (_second_moment(rows, U, W, sigma2),))[0]
+        total += group.rows.total(second_moment)
     return total / group.weight
-
-
-def _second_moment(rows: MaskedRows, U: Array, W: Array, sigma2: float) -> Array:
-    """The same for masked rows, summed over them."""
-    d = W.shape[1]
-    inverses, _, Z = masked_latents(rows, W, sigma2)
-    # G[p, k] = W_h'u_h of pattern p and direction k, shape (P, k, d): the total minus the observed part.
-    products = (U[:, :, None] * W[:, None, :]).reshape(U.shape[0], -1)
-    G = (products.sum(axis=0) - rows.masks @ products).reshape(-1, U.shape[1], d)
-    along = rows.values @ U + np.einsum("nki,in->nk", rows.by_row(G.transpose(1, 2, 0)).transpose(2, 0, 1), Z)
-    total = along.T @ along
-    total += sigma2 * np.einsum("p,pki,ijp,plj->kl", rows.pattern_weights, G, inverses, G, optimize=True)
-    how_often_missing = rows.pattern_weights @ (1 - rows.masks)
-    total += sigma2 * (U.T * how_often_missing) @ U
-    return total

@@ -11,7 +11,6 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from .._util.arrays import Array, float_type
 from .._util.text import Said, said_group
@@ -19,15 +18,13 @@ from ..contrast import Conditional, centred_condition, dimensions_above_noise, f
 from ..data import Groups, Tables, refuse_devices
 from ..data.rows import DaskRows
 from ..exceptions import GroupError, warn
-from ..moments import Complete, DenseScatter, Filling, Fold, Moments, SolverChoice, make_folds
+from ..moments import Complete, DenseScatter, Filling, Flags, Fold, Indices, Moments, SolverChoice, make_folds
 from ._collect import collect
 from ._estimates import estimated_moments, masked_start, missing_edge
 from ._rows import observe
 
 MOST_FEATURES = 3000  # expected moments are dense: 72 MB for each group of each fold
 FEW_FEATURES = 3  # that are named in a message
-Flags = npt.NDArray[np.bool_]
-Labels = npt.NDArray[np.intp]
 LEAST_NOISE = 0.1  # of a feature's variance: with few values, factors would explain all of it
 MOST_FACTORS = 10
 STEPS, LATER_STEPS = 20, 5  # of EM: from scratch, and from the model of almost the same rows
@@ -91,8 +88,7 @@ def collect_expected(tables: Tables, d: int, scale: str | None, solver: str, nam
 def thinned(rows: Groups[Array], rng: np.random.Generator) -> Groups[Array]:
     """The groups with the same expected rate of missing values in every feature: the larger of their rates.
 
-    A value is kept with the probability that makes up for the difference, whatever it is, so values of both groups
-    are missing alike, if values that are missing are so at random.
+    Values are kept with the probability that makes up for the difference, whatever they are.
     """
     fractions = rows.map(lambda X: 1 - np.isnan(X).mean(axis=0))
     least = np.min(list(fractions), axis=0)
@@ -108,22 +104,7 @@ def thinned(rows: Groups[Array], rng: np.random.Generator) -> Groups[Array]:
 
 
 def filled_draws(tables: Tables, n_draws: int, rng: np.random.Generator) -> Iterator[Tables]:
-    """Complete tables, thinned and filled anew for each draw; complete tables themselves, as often.
-
-    Neither the thinning nor the model knows the groups but for their means, so under the null hypothesis filled rows
-    are as exchangeable as complete ones.
-
-    Parameters
-    ----------
-    tables : Tables
-        As `usable` leaves them.
-    n_draws : int
-    rng : Generator
-
-    Yields
-    ------
-    Tables
-    """
+    """Tables as `usable` leaves them, thinned and filled anew for each draw; complete tables themselves, as often."""
     if not tables.incomplete:
         yield from [tables] * n_draws
         return
@@ -135,28 +116,24 @@ def filled_draws(tables: Tables, n_draws: int, rng: np.random.Generator) -> Iter
         yield replace(tables, rows=rows, means=rows.map(lambda X: X.mean(axis=0)))
 
 
-def any_folds(tables: Tables, fold_of: Groups[Labels], *, unscaled: int | None = None) -> list[Fold]:
-    """`make_folds`, of expected moments where values are missing."""
-    if not tables.incomplete:
-        return make_folds(tables, fold_of, unscaled=unscaled)
-    count = 1 + max(int(own.max()) for own in fold_of)
-    return [expected_fold(tables, fold_of.map(lambda own, k=k: own == k)) for k in range(count)]  # type: ignore[misc]
-
-
-def expected_fold(tables: Tables, held: Groups[Flags]) -> Fold:
-    """A fold of incomplete tables: expected moments, all under the common model of the rows that are left (F45).
+def any_folds(tables: Tables, fold_of: Groups[Indices]) -> list[Fold]:
+    """`make_folds`; where values are missing, of moments expected by the common model of the rows left (F45).
 
     Without a contrast E[z^2 | x_o] of unseen rows has then the expectation of z^2, whatever is missing; a model of each
     group would find contrast in noise. A contrast is understated, the more so the more is missing.
     """
+    if not tables.incomplete:
+        return make_folds(tables, fold_of)
     present = tables.rows.map(lambda X: ~np.isnan(X).all(axis=1))
-    left, out = (
-        tables.rows.map(lambda X, own, some: X[own & some], part, present) for part in (held.map(np.logical_not), held)
-    )
-    model = fit_common(left, whole=tables.rows)
-    names = tables.names if tables.text_names else None
-    training = model.moments(left, names)
-    return Fold(Tables.of_moments(training, tables.names, tables.text_names), training, model.moments(out, names))
+    names, folds = tables.names if tables.text_names else None, []
+    for k in range(1 + max(int(own.max()) for own in fold_of)):
+        left = tables.rows.map(lambda X, own, some: X[(own != k) & some], fold_of, present)  # noqa: B023
+        held = tables.rows.map(lambda X, own, some: X[(own == k) & some], fold_of, present)  # noqa: B023
+        model = fit_common(left, whole=tables.rows)
+        training = model.moments(left, names)
+        tables_left = Tables.of_moments(training, tables.names, tables.text_names)
+        folds.append(Fold(tables_left, training, model.moments(held, names)))
+    return folds
 
 
 def _check_fillable(tables: Tables, name: str) -> None:
@@ -207,26 +184,15 @@ def _without_empty_rows(tables: Tables) -> Tables:
 
 @dataclass(frozen=True)
 class Factors:
-    """x = means_g + W z + noise, z ~ N(0, I), noise ~ N(0, diag(noise)): the groups differ in their means only.
+    """x = means_g + W z + noise, z ~ N(0, I), noise ~ N(0, diag(noise)): the groups differ in their means only."""
 
-    Attributes
-    ----------
-    means : ndarray of shape (groups, D)
-    W : ndarray of shape (D, r)
-    noise : ndarray of shape (D,)
-    """
+    means: Array  # (groups, D)
+    W: Array  # (D, r)
+    noise: Array  # (D,)
 
-    means: Array
-    W: Array
-    noise: Array
-
-    def condition(self, X: Array, group_of: Labels) -> Conditional:
+    def condition(self, X: Array, group_of: Indices) -> Conditional:
         """All features given the observed ones (F11), in units in which the noise of every feature is 1."""
         return centred_condition(X - self.means[group_of], self.W, self.noise)
-
-    def filled(self, X: Array, group_of: Labels) -> Array:
-        """The rows X (n, D), their missing values replaced by the means given the observed ones."""
-        return np.asarray(filled(X, self.means[group_of], self.W, self.noise))
 
     def expected(self, X: Array, group: int) -> tuple[Array, Array]:
         """Expected mean (D,) and scatter (D, D) of the rows X (n, D) of one group, given their observed values.
@@ -235,9 +201,9 @@ class Factors:
         """
         group_of = np.full(len(X), group)
         given, absent = self.condition(X, group_of), np.isnan(X)
-        filled = np.where(absent, self.means[group] + given.latent_mean @ self.W.T, X)
-        mean = filled.mean(axis=0)
-        apart = filled - mean
+        whole = np.where(absent, self.means[group] + given.latent_mean @ self.W.T, X)
+        mean = whole.mean(axis=0)
+        apart = whole - mean
         scatter = apart.T @ apart
         some = absent.any(axis=1)
         roots = np.linalg.cholesky(given.latent_covariance()[some])  # (p, r, r)
@@ -247,7 +213,7 @@ class Factors:
         scatter.flat[:: len(mean) + 1] += self.noise * absent.sum(axis=0)
         return mean, scatter
 
-    def stepped(self, X: Array, group_of: Labels, least_noise: Array) -> Factors:
+    def stepped(self, X: Array, group_of: Indices, least_noise: Array) -> Factors:
         """One step of EM with expanded parameters (Liu, Rubin & Wu 1998), whose likelihood is at least as large.
 
         Every feature is regressed on the latents and the groups, over the rows that have it. One row more, of latent
@@ -276,51 +242,35 @@ class Factors:
         return Factors(means + latent_means @ W.T, W @ np.linalg.cholesky(spread), noise)
 
 
-def fit_factors(X: Array, group_of: Labels, start: Factors, steps: int) -> Factors:
-    """The factor model of all rows X (n, D), nan where missing, after some steps from another.
-
-    Parameters
-    ----------
-    X : ndarray of shape (n, D)
-    group_of : ndarray of int of shape (n,)
-        The group of each row: a mean of its own, all else in common.
-    start : Factors
-    steps : int
-    """
+def fit_factors(X: Array, group_of: Indices, start: Factors, steps: int) -> Factors:
+    """The factor model of all rows X (n, D), nan where missing, after some steps from another; each row's group gives
+    it a mean of its own, and all else is in common."""
     with np.errstate(invalid="ignore"):
         variance = np.nanmean((X - start.means[group_of]) ** 2, axis=0)
     least = LEAST_NOISE * np.where(variance > 0, variance, 1.0)
-    model = start
     for _ in range(steps):
-        model = model.stepped(X, group_of, least)
-    return model
+        start = start.stepped(X, group_of, least)
+    return start
 
 
 @dataclass(frozen=True)
 class Common:
-    """A factor model of rows about their groups' means, in units of the pooled standard deviations.
-
-    Attributes
-    ----------
-    factors : Factors
-    centre : Groups of ndarray of shape (D,)
-        Subtracted from the rows of each group; the model has means of its own about it.
-    divisor : ndarray of shape (D,)
-    """
+    """A factor model of rows about their groups' means, in units of the pooled standard deviations."""
 
     factors: Factors
-    centre: Groups[Array]
-    divisor: Array
+    centre: Groups[Array]  # (D,): subtracted from the rows of each group; the model has means of its own about it
+    divisor: Array  # (D,)
 
-    def stacked(self, rows: Groups[Array]) -> tuple[Array, Labels]:
+    def stacked(self, rows: Groups[Array]) -> tuple[Array, Indices]:
         """All rows in the model's units, and the group of each."""
         scaled = rows.map(lambda X, centre: (X - centre) / self.divisor, self.centre)
         return np.vstack(list(scaled)), np.repeat(np.arange(len(rows)), [len(X) for X in rows])
 
     def filled(self, rows: Groups[Array]) -> Groups[Array]:
         """The rows with E[x_m | x_o] for missing values; what was observed stays as it is, to the last digit."""
-        filled = self.factors.filled(*self.stacked(rows))
-        parts = rows.like(np.split(filled, np.cumsum([len(X) for X in rows])[:-1]))
+        Z, group_of = self.stacked(rows)
+        whole = filled(Z, self.factors.means[group_of], self.factors.W, self.factors.noise)
+        parts = rows.like(np.split(whole, np.cumsum([len(X) for X in rows])[:-1]))
         return parts.map(lambda Z, X, centre: np.where(np.isnan(X), Z * self.divisor + centre, X), rows, self.centre)
 
     def moments(self, rows: Groups[Array], names: tuple[str, ...] | None = None) -> Groups[Moments]:
@@ -339,28 +289,20 @@ class Common:
 
 
 def fit_common(rows: Groups[Array], before: Common | None = None, *, whole: Groups[Array] | None = None) -> Common:
-    """The common model of some rows, nan where missing.
+    """The common model of some rows (n_g, D), nan where missing.
 
-    Parameters
-    ----------
-    rows : Groups of ndarray of shape (n_g, D)
-    before : Common, optional
-        That of almost the same rows, from which few steps are enough.
-    whole : Groups of ndarray of shape (n_g, D), optional
-        The rows as they were before some values were taken away: every feature has a value in every group.
+    `before` is that of almost the same rows, from which few steps are enough; `whole` are the rows before some values
+    were taken away: every feature has a value in every group.
     """
-    common = _start(rows, rows if whole is None else whole) if before is None else before
-    steps = STEPS if before is None else LATER_STEPS
-    return Common(fit_factors(*common.stacked(rows), common.factors, steps), common.centre, common.divisor)
-
-
-def _start(rows: Groups[Array], whole: Groups[Array]) -> Common:
-    """Where EM begins: the closed form (F2) on estimated moments, with one dimension more than F24 counts."""
+    if before is not None:
+        return replace(before, factors=fit_factors(*before.stacked(rows), before.factors, LATER_STEPS))
+    whole = rows if whole is None else whole
     centre = whole.map(lambda X: np.nanmean(X, axis=0))
     divisor = np.sqrt(np.nanmean(np.vstack(list(whole.map(lambda X, mean: (X - mean) ** 2, centre))), axis=0))
     divisor[~(divisor > 0)] = 1.0
-    D = divisor.size
-    group, _ = observe(np.vstack(list(rows.map(lambda X, mean: (X - mean) / divisor, centre))))
+    # EM begins at the closed form (F2) on estimated moments, with one dimension more than F24 counts.
+    D, (group, _) = divisor.size, observe(np.vstack(list(rows.map(lambda X, mean: (X - mean) / divisor, centre))))
     rank = dimensions_above_noise(estimated_moments(group), missing_edge(group)) + 1
     W, sigma2 = masked_start(Groups.of(group), 0.0, min(rank, MOST_FACTORS, D - 1))
-    return Common(Factors(np.zeros((len(rows), D)), W, np.full(D, sigma2)), centre, divisor)
+    common = Common(Factors(np.zeros((len(rows), D)), W, np.full(D, sigma2)), centre, divisor)
+    return replace(common, factors=fit_factors(*common.stacked(rows), common.factors, STEPS))

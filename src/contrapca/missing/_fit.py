@@ -39,7 +39,7 @@ from ._estimates import (
     missing_edge,
     random_start,
 )
-from ._gradient import GradientSolution, maximise, noise_is_determined
+from ._likelihood import GradientSolution, maximise, noise_is_determined
 from ._limits import comes_near_the_bound, count_bound, masked_bound
 from ._rows import MaskedGroup
 
@@ -60,11 +60,11 @@ MASKED_SPARE = 10  # latent dimensions of a model of incomplete rows beyond thos
 
 @dataclass(frozen=True)
 class Attempt:
-    """A fit at one gamma, or the reason why there is none; `solution` if the fit did not converge."""
+    """A fit at one gamma, or the reason why there is none."""
 
     fit: Fit | None
     reason: str = ""
-    unconverged: GradientSolution | None = None
+    unconverged: GradientSolution | None = None  # where the fit ended, if it did not converge
 
 
 def fit_incomplete(data: Incomplete, latents: Latents, gamma: float | None, settings: Settings) -> Fit:
@@ -240,7 +240,12 @@ def _result(data: Incomplete, latents: Latents, gamma: float, solution: Gradient
     """The fit at a solution. W is determined only up to rotation, so its axes start from the singular vectors of W."""
     W, sigma2, groups = solution.W, solution.sigma2, data.groups
     U, lengths = principal_axes(W)
-    known = _ratio_axes(groups, latents.n_shown, W, sigma2) if latents.axes == "ratio" and groups.backgrounds else None
+    known = None
+    if latents.axes == "ratio" and groups.backgrounds:
+        # Of expected moments, by the model of the foreground in both groups.
+        expected = groups.map(lambda group: group.weight * expected_covariance(group, np.eye(len(W)), W, sigma2))
+        moments = groups.map(lambda own, S: Moments(own.weight, own.mean, DenseScatter(S)), expected)
+        known = ratio_axes(moments, latents.n_shown)
     if known is not None:  # the model's subspace must hold them (F41)
         ratios, V = known
         U, lengths = loadings_around(W, sigma2, V)
@@ -267,24 +272,7 @@ def _result(data: Incomplete, latents: Latents, gamma: float, solution: Gradient
         axes="variance" if shown.ratios is None else latents.axes,
         plateau=data.plateau,
     )
-    if shown.ratios is not None:
-        return fit
-    return replace(fit, eigenvalues=fit.contrasted)
-
-
-def _ratio_axes(groups: Groups[MaskedGroup], k: int, W: Array, sigma2: float) -> tuple[Array, Array] | None:
-    """`ratio_axes` of expected moments.
-
-    Missing values are replaced by their expectations given the observed ones, and the covariances of what is left of
-    them are added, by the model of the foreground in both groups.
-    """
-    features = np.eye(len(W))
-
-    def moments(group: MaskedGroup) -> Moments:
-        scatter = group.weight * expected_covariance(group, features, W, sigma2)
-        return Moments(group.weight, group.mean, DenseScatter(scatter))
-
-    return ratio_axes(groups.map(moments), k)
+    return fit if shown.ratios is not None else replace(fit, eigenvalues=fit.contrasted)
 
 
 def incomplete_background_model(data: Incomplete, fit: Fit, settings: Settings) -> LatentGaussian | None:
@@ -305,7 +293,8 @@ def incomplete_background_model(data: Incomplete, fit: Fit, settings: Settings) 
 
 
 def masked_rank(groups: Groups[MaskedGroup], k: int) -> int:
-    """The same for incomplete rows, from estimated moments (F24), and at most k + 10: every fit is iterative.
+    """The number of latent dimensions for incomplete rows, of a model that shows k of them, from estimated moments
+    (F24), and at most k + 10: every fit is iterative.
 
     Rows count as often as they have both of two features, and a row can hold only fewer dimensions than values.
     """

@@ -63,25 +63,20 @@ def masked_bound(groups: Groups[MaskedGroup], d: int, generator: np.random.Gener
     over several starts is taken; random starts are added until several in a row bring no improvement.
     """
     bound, _ = count_bound(groups, d)
-    start, fruitless = masked_start(groups, min(bound, 1.0) * 0.9, d)[0], 0
+    W, fruitless = masked_start(groups, min(bound, 1.0) * 0.9, d)[0], 0
     with calm_threads(multiplications(groups, d)):
         for _ in range(MAX_STARTS):
             before = bound
-            bound = _descend(groups, bound, start)
+            for _ in range(MAX_STEPS):
+                W, ratio = _least_quadratic(groups, bound, W)
+                settled = ratio >= bound * (1 - STANDSTILL)
+                bound = min(bound, ratio)
+                if settled:
+                    break
             fruitless = fruitless + 1 if bound > before * (1 - STANDSTILL) else 0
             if fruitless == PATIENCE:
                 break
-            start = random_start(groups, d, generator)[0]
-    return bound
-
-
-def _descend(groups: Groups[MaskedGroup], bound: float, W: Array) -> float:
-    """Dinkelbach's iteration from one start."""
-    for _ in range(MAX_STEPS):
-        W, ratio = _least_quadratic(groups, bound, W)
-        if ratio >= bound * (1 - STANDSTILL):
-            return min(bound, ratio)
-        bound = ratio
+            W = random_start(groups, d, generator)[0]
     return bound
 
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
+from operator import add
+from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -13,36 +14,22 @@ import numpy.typing as npt
 from .._util.arrays import Array, Rows, row_slices
 from ..data import Groups
 from ..data.rows import DaskRows, storage
-from ..moments import (
-    DenseScatter,
-    Moments,
-    weighted_terms,
-)
+from ..moments import DenseScatter, Moments, weighted_terms
 
+T = TypeVar("T")
 CACHED = 2**17  # residuals computed at a time: 1 MB
 
 
 @dataclass(frozen=True)
 class MaskedRows:
-    """Rows with missing values, sorted by pattern of missing features.
+    """Rows with missing values, sorted by pattern of missing features."""
 
-    Attributes
-    ----------
-    values : ndarray of shape (n, D)
-        Deviations from the group's mean, 0 where missing, times the roots of the rows' weights: all but the means is
-        quadratic in them.
-    masks : ndarray of shape (P, D)
-        1 where a pattern has a value, 0 where it is missing; float, for products.
-    row_counts : ndarray of shape (P,)
-        Number of rows of each pattern.
-    weights : ndarray of shape (n,)
-        How often each row counts.
-    """
-
+    # (n, D): deviations from the group's mean, 0 where missing, times the roots of the rows' weights: all but the means
+    # is quadratic in them
     values: Array
-    masks: Array
-    row_counts: npt.NDArray[np.int64]
-    weights: Array
+    masks: Array  # (P, D): 1 where a pattern has a value, 0 where it is missing; float, for products
+    row_counts: npt.NDArray[np.int64]  # (P,): number of rows of each pattern
+    weights: Array  # (n,): how often each row counts
 
     @cached_property
     def pattern_weights(self) -> Array:
@@ -98,21 +85,13 @@ class MaskedRows:
         found: Array = np.bincount(counts, self.pattern_weights, minlength=self.values.shape[1] + 1).astype(np.float64)
         return found
 
-    def total(self, function: Callable[[MaskedRows], tuple[Any, ...]]) -> tuple[Any, ...]:
-        """The results of a function of the rows; of rows in chunks, which have it too, their sums."""
+    def total(self, function: Callable[[MaskedRows], T]) -> T:
+        """The result of a function of the rows, or a tuple of results; of rows in blocks their sum."""
         return function(self)
-
-    def together(self) -> Array:
-        """In how many patterns two features are both observed, shape (D, D)."""
-        return self.masks.T @ self.masks
 
     def column_squares(self) -> Array:
         """Sum of squared values of each feature, shape (D,)."""
         return np.einsum("ij,ij->j", self.values, self.values)
-
-    def product(self, V: Array) -> Array:
-        """values'values V, for V of shape (D, k)."""
-        return self.values.T @ (self.values @ V)
 
     def scaled(self, divisor: Array) -> MaskedRows:
         """The rows in units of `divisor`, shape (D,)."""
@@ -125,29 +104,14 @@ class MaskedRows:
 
 @dataclass(frozen=True)
 class MaskedGroup:
-    """One group, centred by a mean: what the objective needs to know about its observed values.
+    """One group, centred by a mean: what the objective needs to know about its observed values."""
 
-    Attributes
-    ----------
-    weight : float
-        Number of rows, incomplete ones included, or the sum of their weights.
-    mean : ndarray of shape (D,)
-    feature_counts : ndarray of shape (D,)
-        How often each feature was observed, by weight.
-    complete : Moments or None
-        The complete rows, if they outnumber the features; their scatter is about `mean`.
-    rows : MaskedRows, MaskedBlocks or None
-        All other rows.
-    squares : ndarray of shape (D,)
-        Sum of squared deviations from `mean` of each feature.
-    """
-
-    weight: float
-    mean: Array
-    feature_counts: Array
-    complete: Moments | None
-    rows: MaskedRows | MaskedBlocks | None
-    squares: Array
+    weight: float  # number of rows, incomplete ones included, or the sum of their weights
+    mean: Array  # (D,)
+    feature_counts: Array  # (D,): how often each feature was observed, by weight
+    complete: Moments | None  # the complete rows, if they outnumber the features; their scatter is about `mean`
+    rows: MaskedRows | MaskedBlocks | None  # all other rows
+    squares: Array  # (D,): sum of squared deviations from `mean` of each feature
 
     @property
     def cells(self) -> float:
@@ -201,7 +165,7 @@ class MaskedGroup:
         rows, complete, squares = self.rows, self.complete, np.zeros(mean.size)
         if rows is not None:
             rows = rows.shifted(self.mean - mean)
-            squares = squares + rows.column_squares()
+            squares = squares + rows.total(MaskedRows.column_squares)
         if complete is not None:
             before, after = complete.mean - self.mean, complete.mean - mean
             moved = np.outer(after, after) - np.outer(before, before)
@@ -222,14 +186,7 @@ def multiplications(groups: Groups[MaskedGroup], d: int) -> float:
 
 def observe(rows: Rows, weights: Array | None = None) -> tuple[MaskedGroup, int]:
     """A group of incomplete rows, centred by the means of its observed values, and the number of rows without any
-    value.
-
-    Parameters
-    ----------
-    rows : (n, D) array or DaskRows, NaN where missing, nothing infinite
-    weights : (n,) ndarray, optional
-        How often each row counts; rows that count 0 times are left out.
-    """
+    value; rows that count 0 times are left out."""
     if isinstance(rows, DaskRows):
         return _observe_chunks(rows, weights)
     n, D = rows.shape
@@ -281,38 +238,17 @@ def by_pattern(values: Array, absent: npt.NDArray[np.bool_], weights: Array) -> 
 
 @dataclass(frozen=True)
 class MaskedBlocks:
-    """Rows with missing values in blocks, in place of `MaskedRows`, whose methods it has.
-
-    Attributes
-    ----------
-    blocks : Kept of MaskedRows, or of None for a block without values
-    counts : ndarray of shape (D + 1,)
-        How many rows have 0, 1, ..., D observed values.
-    """
+    """Rows with missing values in blocks, in place of `MaskedRows`: sums over rows are made by `total`."""
 
     blocks: Any
-    counts: Array
+    counts: Array  # (D + 1,): how many rows have 0, 1, ..., D observed values
 
-    def total(self, function: Callable[[MaskedRows], tuple[Any, ...]]) -> tuple[Any, ...]:
-        """The sums of a function of all blocks."""
-        found = self.blocks.reduce(lambda rows: None if rows is None else function(rows), _added)
-        assert found is not None
-        return tuple(found)
+    def total(self, function: Callable[[MaskedRows], T]) -> T:
+        found: T = self.blocks.reduce(lambda rows: None if rows is None else function(rows), _added)
+        return found
 
     def by_count(self) -> Array:
         return self.counts.copy()
-
-    def together(self) -> Array:
-        found: Array = self.total(lambda rows: (rows.together(),))[0]
-        return found
-
-    def column_squares(self) -> Array:
-        found: Array = self.total(lambda rows: (rows.column_squares(),))[0]
-        return found
-
-    def product(self, V: Array) -> Array:
-        found: Array = self.total(lambda rows: (rows.product(V),))[0]
-        return found
 
     def scaled(self, divisor: Array) -> MaskedBlocks:
         return self._map(lambda rows: rows.scaled(divisor))
@@ -327,7 +263,7 @@ class MaskedBlocks:
 def _added(left: Any, right: Any) -> Any:
     if left is None or right is None:
         return right if left is None else left
-    return tuple(a + b for a, b in zip(left, right, strict=True))
+    return tuple(map(add, left, right)) if isinstance(left, tuple) else left + right
 
 
 def _observe_chunks(rows: DaskRows, weights: Array | None) -> tuple[MaskedGroup, int]:
@@ -354,5 +290,5 @@ def _observe_chunks(rows: DaskRows, weights: Array | None) -> tuple[MaskedGroup,
 
     blocks = MaskedBlocks(rows.keep(centred, weights), by_count)
     with np.errstate(over="ignore"):
-        squares = blocks.column_squares()
+        squares = blocks.total(MaskedRows.column_squares)
     return MaskedGroup(float(by_count.sum()), mean, counts, None, blocks, squares), empty

@@ -33,21 +33,11 @@ BATCH_KEYS = ("X", "y", "background", "sample_weight", "background_weight")
 
 @dataclass(frozen=True)
 class Stream:
-    """All rows that were seen so far.
-
-    Attributes
-    ----------
-    moments : dict from the name of a group to Moments
-    counts : dict from the name of a group to int
-        Rows seen.
-    dtype : str
-        Float type of the foreground's rows.
-    n_batches : int
-    """
+    """All rows that were seen so far, by the names of the groups."""
 
     moments: dict[str, Moments] = field(default_factory=dict)
-    counts: dict[str, int] = field(default_factory=dict)
-    dtype: str = "float32"
+    counts: dict[str, int] = field(default_factory=dict)  # rows seen
+    dtype: str = "float32"  # float type of the foreground's rows
     n_batches: int = 0
 
     def plus(self, batch: Mapping[str, Moments], counts: Mapping[str, int], dtype: str | None) -> Stream:

@@ -88,35 +88,19 @@ class Filling:
 
 @dataclass(frozen=True)
 class Complete:
-    """The data of a fit to complete rows: the moments of each group, scaled, and stored as its solver wants them.
-
-    Attributes
-    ----------
-    groups : Groups of Moments
-    scaling : Groups of Scaling
-    choice : SolverChoice
-        The solver that the moments are stored for: scatter matrices for "eigh", those in the span of the rows for
-        "dual", the rows themselves for "lanczos".
-    basis : Basis or None
-        Basis of the scatter matrices; None means the features themselves.
-    plateau : Plateau or None
-        What decided on the units, if that was left to the data.
-    strongest : tuple of Strongest
-        Of the first groups, if products looked for them (F49).
-    filling : Filling or None
-        What the moments expect of missing values; None if rows are complete.
-    fourths : Groups of float, or None
-        Sums of |y|^4 over the rows of each group about its mean, scaled, in units of its total variance, if a method
-        asked for them (F47).
-    """
+    """The data of a fit to complete rows: the moments of each group, scaled, and stored as its solver wants them."""
 
     groups: Groups[Moments]
     scaling: Groups[Scaling]
+    # The solver that the moments are stored for: scatter matrices for "eigh", those in the span of the rows for "dual",
+    # the rows themselves for "lanczos"
     choice: SolverChoice
-    basis: Basis | Subspace | None = None
-    plateau: Plateau | None = None
-    strongest: tuple[Any, ...] = ()
-    filling: Filling | None = None
+    basis: Basis | Subspace | None = None  # basis of the scatter matrices; None means the features themselves
+    plateau: Plateau | None = None  # what decided on the units, if that was left to the data
+    strongest: tuple[Any, ...] = ()  # of the first groups, if products looked for them (F49)
+    filling: Filling | None = None  # what the moments expect of missing values; None if rows are complete
+    # Sums of |y|^4 over the rows of each group about its mean, scaled, in units of its total variance, if a method
+    # asked for them (F47)
     fourths: Groups[float] | None = None
 
     def feature_matrix(self, contrast: Contrast) -> Array:

@@ -48,36 +48,16 @@ def weighted_terms(groups: Groups[W], gamma: float) -> tuple[tuple[float, W], ..
 
 @dataclass(frozen=True)
 class Contrast:
-    """C = sum_k c_k S_k and N = sum_k c_k n_k over groups k (F1).
+    """C = sum_k c_k S_k and N = sum_k c_k n_k over groups k (F1)."""
 
-    Attributes
-    ----------
-    terms : tuple of (coefficient, Moments)
-        (1, foreground) and (-gamma_raw, background), for every background.
-    N : float
-        Effective number of rows, n - sum of gamma_raw m.
-    trace : float
-        tr C.
-    size : int
-        Order of the stored C.
-    n_features : int
-        D, which is larger than `size` if the matrices are in reduced coordinates.
-    n_foreground : float
-        Number of foreground rows.
-    rounding : float
-        Rounding error of eigenvalues and traces of C: a few ulp of sum_k |c_k| tr S_k for each feature.
-    is_dense : bool
-        Whether C can be formed by adding the groups' matrices.
-    """
-
-    terms: tuple[tuple[float, Moments], ...]
-    N: float
-    trace: float
-    size: int
-    n_features: int
-    n_foreground: float
-    rounding: float
-    is_dense: bool
+    terms: tuple[tuple[float, Moments], ...]  # (1, foreground) and (-gamma_raw, background), for every background
+    N: float  # effective number of rows, n - sum of gamma_raw m
+    trace: float  # tr C
+    size: int  # order of the stored C
+    n_features: int  # D, which is larger than `size` if the matrices are in reduced coordinates
+    n_foreground: float  # number of foreground rows
+    rounding: float  # rounding error of eigenvalues and traces of C: a few ulp of sum_k |c_k| tr S_k for each feature
+    is_dense: bool  # whether C can be formed by adding the groups' matrices
 
     @classmethod
     def of(cls, *terms: tuple[float, Moments]) -> Contrast:

@@ -1,4 +1,4 @@
-"""Long rows, shortened so that a few of them cannot decide what a fit shows (F42)."""
+"""How long rows are: a few long ones are shortened, so that they do not decide a fit (F42); fourth powers (F47)."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ from operator import add
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from .._util.arrays import Array, Rows, chosen, host, is_sparse, namespace, on_device, put
 from ..data import Tables, column_means
@@ -16,7 +15,6 @@ from ._moments import Moments
 
 REACH = 3 * 1.4826  # median absolute deviations: three standard deviations of Gaussian lengths
 CENTRE_ROWS = 1000  # rows that the centre is the median of, at most
-Indices = npt.NDArray[np.intp]
 
 
 def shortened(tables: Tables) -> Tables:
@@ -32,14 +30,14 @@ def shortened(tables: Tables) -> Tables:
     factors = tables.rows.map(_factors, tables.weights)
     found = factors.map(lambda own: np.flatnonzero(own < 1))
 
-    def weighted(rows: Rows, weights: Array | None, own: Array) -> Array | None:
+    def weighted(weights: Array | None, own: Array) -> Array | None:
         if not np.any(own < 1):
             return weights
         before = np.ones(own.size) if weights is None else weights
         after: Array = before * own**2
         return after * (before.sum() / after.sum())
 
-    weights = tables.rows.map(weighted, tables.weights, factors)
+    weights = tables.weights.map(weighted, factors)
     means = tables.rows.map(
         lambda rows, mean, w, long: column_means(rows, w, allow_missing=True) if long.size else mean,
         tables.means,
@@ -135,3 +133,28 @@ def weighted_median(values: Array, weights: Array | None) -> float:
     lower = ordered[min(int(np.searchsorted(total, half * (1 - 1e-12))), last)]
     upper = ordered[min(int(np.searchsorted(total, half * (1 + 1e-12), side="right")), last)]
     return float((lower + upper) / 2)
+
+
+def sum_of_fourth_powers(
+    rows: Rows, mean: Array, divisor: Array, weights: Array | None = None, unit: float = 1.0
+) -> float:
+    """sum_i w_i (|(x_i - mean) / divisor|^2 / unit)^2, in one pass over the rows.
+
+    Beside moments, this is all that Ledoit and Wolf's shrinkage needs (F47).
+    """
+    origin, nothing = mean / divisor, np.zeros((mean.size, 0))
+
+    def of_block(block: Rows, w: Array | None) -> float:
+        read = storage(block)
+        squares = read.squared_lengths(read.scaled(block, divisor), origin, nothing, nothing)[0] / unit
+        fourths = squares * squares if w is None else squares * squares * put(w, squares)
+        return float(host(namespace(fourths).sum(fourths)))  # one number leaves a device, not one for each row
+
+    if isinstance(rows, DaskRows):
+        return rows.reduce(of_block, add, weights)
+    total, start = 0.0, 0
+    for block in blocks(rows):
+        stop = start + block.shape[0]
+        total += of_block(block, None if weights is None else weights[start:stop])
+        start = stop
+    return total

@@ -75,15 +75,9 @@ class DenseScatter:
 
 @dataclass(frozen=True)
 class InnerScatter(DenseScatter):
-    """Q'S Q for some directions Q, with the trace of the whole of S.
+    """Q'S Q for some directions Q, with the trace of the whole of S."""
 
-    Attributes
-    ----------
-    whole : float
-        tr S.
-    """
-
-    whole: float
+    whole: float  # tr S
 
     @property
     def trace(self) -> float:  # type: ignore[override]
@@ -92,20 +86,12 @@ class InnerScatter(DenseScatter):
 
 @dataclass(frozen=True)
 class RowScatter:
-    """The scatter matrix of (rows - mean) / divisor, never formed, only applied: (rows)'(rows V).
+    """The scatter matrix of (rows - mean) / divisor, never formed, only applied: (rows)'(rows V)."""
 
-    Attributes
-    ----------
-    rows : table of shape (n, D)
-    mean, divisor : ndarray of shape (D,)
-    weights : ndarray of shape (n,), or None
-        How often each row counts.
-    """
-
-    rows: Rows
-    mean: Array
-    divisor: Array
-    weights: Array | None = None
+    rows: Rows  # (n, D)
+    mean: Array  # (D,)
+    divisor: Array  # (D,)
+    weights: Array | None = None  # (n,): how often each row counts
 
     def __post_init__(self) -> None:
         # Not only at the first product: solvers hold the BLAS to one thread meanwhile, and we use as many as it has.

@@ -29,23 +29,13 @@ BLOCK_ROWS = 256  # sparse rows that are filled in at a time
 
 @dataclass(frozen=True)
 class Basis:
-    """An orthonormal basis Q of the span of the rows, defined by Z = R Q' and never formed; arrays where the rows are.
+    """An orthonormal basis Q of the span of the rows, defined by Z = R Q' and never formed; arrays where these are."""
 
-    Attributes
-    ----------
-    rows : array of shape (k, D)
-        Z: the centred, scaled rows of all groups, one group after the other, times the roots of their weights.
-    R : array of shape (k, size)
-        Their coordinates.
-    edges : tuple of int
-        Where the rows of each group begin, and where those of the last group end.
-    from_rows : callable
-        From coordinates (size, d) to weights (k, d) of the rows that add up to the same vectors: Q = Z' times these.
-    """
-
+    # Z, (k, D): the centred, scaled rows of all groups, one group after the other, times the roots of their weights
     rows: Any
-    R: Any
-    edges: tuple[int, ...]
+    R: Any  # (k, size): their coordinates
+    edges: tuple[int, ...]  # where the rows of each group begin, and where those of the last group end
+    # From coordinates (size, d) to weights (k, d) of the rows that add up to the same vectors: Q = Z' times these
     from_rows: Callable[[Array], Any]
 
     def of_group(self, k: int) -> Self:
@@ -84,14 +74,9 @@ class Basis:
 
 @dataclass(frozen=True)
 class Subspace:
-    """An orthonormal basis Q of some directions, for fits that look nowhere else.
+    """An orthonormal basis Q of some directions, for fits that look nowhere else."""
 
-    Attributes
-    ----------
-    Q : ndarray of shape (D, size)
-    """
-
-    Q: Array
+    Q: Array  # (D, size)
 
     def of_group(self, k: int) -> Self:
         """The same for every group."""
@@ -112,17 +97,8 @@ def reduce_rows(groups: Groups[Moments], n_null: int) -> tuple[Groups[Moments], 
     S_X = Q (R_X'R_X) Q', where R_X are the rows of R that belong to X: one R serves every contrast of the groups. R is
     a factor of the Gram matrix Z Z' = R R', which is several times cheaper than a QR of Z'. `n_null` additional
     coordinates represent directions orthogonal to all rows: their zeros are eigenvalues of the full matrix that the
-    small one would lack, and up to n_components of them can be among its largest.
-
-    Parameters
-    ----------
-    groups : Groups of Moments with a RowScatter of dense rows
-    n_null : int
-
-    Returns
-    -------
-    groups : Groups of Moments with a DenseScatter of size min(D, rank + n_null); means stay (D,)
-    basis : Basis
+    small one would lack, and up to n_components of them can be among its largest. So a RowScatter of dense rows becomes
+    a DenseScatter of size min(D, rank + n_null); means stay (D,).
     """
     scatters, edges = _row_scatters(groups)
     D, first = groups.foreground.mean.size, scatters[0].rows
@@ -183,18 +159,8 @@ def _centred(scatter: RowScatter, out: Array | None = None) -> Array:
 def in_span(groups: Groups[Moments], n_null: int) -> tuple[Groups[Moments], int]:
     """The same scatter matrices for sparse rows, from inner products of the rows only: nothing is of size k x D.
 
-    Without the basis there is no way back to the features.
-
-    Parameters
-    ----------
-    groups : Groups of Moments with a RowScatter
-    n_null : int
-
-    Returns
-    -------
-    groups : Groups of Moments with a DenseScatter of size min(D, rank + n_null); means stay (D,)
-    alone : int
-        Number of directions in which only the foreground varies: the rank of all rows, minus that of the backgrounds'.
+    Without the basis there is no way back to the features. The second result is the number of directions in which only
+    the foreground varies: the rank of all rows, minus that of the backgrounds'.
     """
     scatters, edges = _row_scatters(groups)
     D, n = groups.foreground.mean.size, int(edges[1])

@@ -18,31 +18,22 @@ from ..data.rows import DaskRows, labelled_moments, storage
 from ..exceptions import GroupError
 from ._complete import Complete
 from ._moments import Moments, dense_moments, row_moments
-from ._scatter import DenseScatter
+from ._scatter import DenseScatter, Indices
 from ._solver import MAX_DENSE, SolverChoice, choose_solver
 from ._span import reduce_rows
 
 LOST = 1e-6  # of a feature's scatter left after a subtraction: below it, less than ten digits would be right
-Labels = npt.NDArray[np.intp]
 Flags = npt.NDArray[np.bool_]
 
 
 @dataclass(frozen=True)
 class Fold:
-    """Some rows that are held out, and those that are left to fit to.
+    """Some rows that are held out, and those that are left to fit to."""
 
-    Attributes
-    ----------
-    training : Tables or Complete
-        The rest of the rows, to be collected as the data of a fit: moments, or rows where there are too many
-        features; or the data themselves, see `make_folds`.
-    left, held : Groups of Moments
-        Of the rows that are left and of those held out, in original units.
-    """
-
+    # The rest of the rows, to be collected as the data of a fit: moments, or rows where there are too many features
     training: Tables | Complete
-    left: Groups[Moments]
-    held: Groups[Moments]
+    left: Groups[Moments]  # of the rows that are left, in original units
+    held: Groups[Moments]  # of those held out
 
     def squares(self, V: Groups[Array]) -> Array:
         """What the fold adds to the scatter along each column of a group's V (D, k), shape (groups, k).
@@ -73,9 +64,9 @@ def along(group: Moments, V: Array) -> Array:
     return np.maximum(np.sum(V * group.scatter.matmul(V), axis=0), 0.0)
 
 
-def make_folds(tables: Tables, fold_of: Groups[Labels], *, unscaled: int | None = None) -> list[Fold]:
+def make_folds(tables: Tables, fold_of: Groups[Indices]) -> list[Fold]:
     """Each part of complete rows held out in turn; arguments as for `make_parts`."""
-    parts, folds = make_parts(tables, fold_of, unscaled=unscaled), []
+    parts, folds = make_parts(tables, fold_of), []
     for held in np.eye(parts.count, dtype=bool):
         folds.append(Fold(*parts.union(~held), parts.union(held)[1]))
     return folds
@@ -83,22 +74,13 @@ def make_folds(tables: Tables, fold_of: Groups[Labels], *, unscaled: int | None 
 
 @dataclass(frozen=True)
 class Parts:
-    """Complete rows in parts, read once for the moments of any union of them.
+    """Complete rows in parts, read once for the moments of any union of them."""
 
-    Attributes
-    ----------
-    rows, means, weights : Groups
-        The rows, their means and how often each counts, in the coordinates in which axes are found.
-    part_of : Groups of ndarray of int of shape (n_k,)
-        The part of each row, numbered from 0.
-    union : callable
-        From flags of parts (count,) to what a fit is given of their rows, and to their moments.
-    """
-
-    rows: Groups[Rows]
+    rows: Groups[Rows]  # in the coordinates in which axes are found
     means: Groups[Array]
     weights: Groups[Array | None]
-    part_of: Groups[Labels]
+    part_of: Groups[Indices]  # (n_k,): the part of each row, numbered from 0
+    # From flags of parts (count,) to what a fit is given of their rows, and to their moments
     union: Callable[[Flags], tuple[Tables | Complete, Groups[Moments]]]
 
     @property
@@ -117,20 +99,13 @@ class Parts:
         return self.rows.map(of, self.means, V)
 
 
-def make_parts(tables: Tables, part_of: Groups[Labels], *, unscaled: int | None = None) -> Parts:
-    """Parts of complete rows.
+def make_parts(tables: Tables, part_of: Groups[Indices], *, unscaled: int | None = None) -> Parts:
+    """Parts of complete rows, given the part of each row (n_k,), numbered from 0.
 
     The smallest of these is kept of the rows: the moments of each part; coordinates in the span of all rows (F7), if
-    these are fewer than their features; or the rows themselves.
-
-    Parameters
-    ----------
-    tables : Tables
-    part_of : Groups of ndarray of int of shape (n_k,)
-        The part of each row, numbered from 0.
-    unscaled : int, optional
-        Given where features are not scaled: the number of components. Unions are then ready to be fitted, in the
-        coordinates of the span, too, in which features cannot be scaled.
+    these are fewer than their features; or the rows themselves. `unscaled` is the number of components where features
+    are not scaled: unions are then ready to be fitted, in the coordinates of the span, too, in which features cannot be
+    scaled.
     """
     rows, means, weights = tables.rows, tables.means, tables.weights
     wide = choose_solver(tables).name == "dual"
@@ -142,7 +117,7 @@ def make_parts(tables: Tables, part_of: Groups[Labels], *, unscaled: int | None 
         means = rows.map(_mean, weights)
 
     def of_rows(parts: Flags, moments: Callable[..., Moments]) -> Groups[Moments]:
-        def of_group(rows: Rows, own: Labels, w: Array | None) -> Moments:
+        def of_group(rows: Rows, own: Indices, w: Array | None) -> Moments:
             inside = parts[own]
             some, counts = chosen(rows, inside), None if w is None else w[inside]
             return moments(some, _mean(some, counts), counts)
@@ -184,11 +159,11 @@ def ready(groups: Groups[Moments], n_features: int | None = None) -> Complete:
     return Complete(groups, scaling, SolverChoice("eigh", "moments were given"))
 
 
-def _moments_of_parts(tables: Tables, part_of: Groups[Labels]) -> Groups[list[Moments]]:
+def _moments_of_parts(tables: Tables, part_of: Groups[Indices]) -> Groups[list[Moments]]:
     """Moments of each part of each group's rows."""
     count = 1 + max(int(own.max()) for own in part_of)
 
-    def of_group(rows: Rows, own: Labels, w: Array | None) -> list[Moments]:
+    def of_group(rows: Rows, own: Indices, w: Array | None) -> list[Moments]:
         if isinstance(rows, DaskRows):  # all in one pass
             found = labelled_moments(rows, own, count, w)
             return [Moments(weight, mean, DenseScatter(scatter)) for weight, mean, scatter in found]
@@ -218,26 +193,15 @@ def _mean(rows: Rows, weights: Array | None) -> Array:
 # ---------------------------------------------------------------------- which row is in which fold
 
 
-def assign_folds(unit_of: Groups[Labels], n_folds: int, random: np.random.Generator) -> Groups[Labels]:
+def assign_folds(unit_of: Groups[Indices], n_folds: int, random: np.random.Generator) -> Groups[Indices]:
     """Fold of each row of each group; units stay together.
 
     Rows of one unit (donor, animal, plate) are not independent, so they share a fold; a unit that has rows in several
     groups (paired designs) has one fold in all of them. Within that, every group is spread over the folds as evenly as
-    a greedy assignment of the larger units first can.
+    a greedy assignment of the larger units first can. Each fold has rows of every group: there are fewer than wanted
+    where a group has fewer units, or where units that lie in several groups leave a fold without rows of some group.
 
-    Parameters
-    ----------
-    unit_of : Groups of ndarray of int of shape (n_k,)
-        The independent unit of each row, numbered from 0 over all groups: rows themselves, or their blocks.
-    n_folds : int
-        Folds wanted, at least 2. There are fewer where a group has fewer units, or where units that lie in several
-        groups leave a fold without rows of some group.
-    random : Generator
-
-    Returns
-    -------
-    Groups of ndarray of int of shape (n_k,)
-        Numbered from 0; each fold has rows of every group.
+    `unit_of` has the independent unit of each row, numbered from 0 over all groups: rows themselves, or their blocks.
     """
     count = 1 + max(int(own.max()) for own in unit_of)
     # Rows of each unit in each group, as shares of the group.
@@ -251,13 +215,13 @@ def assign_folds(unit_of: Groups[Labels], n_folds: int, random: np.random.Genera
     raise GroupError("The rows cannot be put into two parts that both have rows, or blocks, of every group.")
 
 
-def row_units(tables: Tables) -> Groups[Labels]:
+def row_units(tables: Tables) -> Groups[Indices]:
     """Every row as a unit of its own."""
     edges = np.cumsum([0, *(rows.shape[0] for rows in tables.rows)])
     return tables.rows.like(np.arange(a, b) for a, b in pairwise(edges))
 
 
-def _spread(shares: Array, folds: int, random: np.random.Generator) -> Labels:
+def _spread(shares: Array, folds: int, random: np.random.Generator) -> Indices:
     """Fold of each unit, given its share of each group (units, groups): larger ones first, to where they fit best."""
     order = random.permutation(len(shares))
     order = order[np.argsort(-shares[order].sum(axis=1), kind="stable")]
