@@ -274,7 +274,7 @@ def by_group(
     check_count(n_genes, "n_genes")
     check_writable(adata, copy)
     seed, names = stored_seed(random_state), column(adata.obs, split, "split", "adata.obs").tolist()
-    warn_of_groups(adata.obs, whole)
+    warn_of_groups(adata.obs, whole, split)
     warn_of_depth(adata, whole)
     labels = np.array(["" if is_missing(own) else str(own) for own in names], dtype=object)
     types = sorted(set(labels[np.concatenate(list(whole.groups))]) - {""})

@@ -284,8 +284,8 @@ def by_group(adata: Any, key: str = BY_GROUP, *, ax: Any = None, show: bool = Fa
     """Dot plot of `contrapca.tl.by_group`: types by components.
 
     The colour says how many times as much unseen cases vary as unseen controls, the size how certain that is, and a
-    black ring that the component is supported: found again, and at most 5 % false discoveries. The two strongest
-    genes stand beside the dots. Types without a result have a note.
+    black ring that the component is supported: found again, and p_adjusted at most 0.025. The two strongest genes
+    stand beside the dots. Types without a result have a note.
 
     Parameters
     ----------

@@ -51,8 +51,8 @@ def warn_of_counts() -> None:
     )
 
 
-def warn_of_groups(obs: Any, cells: Cells) -> None:
-    """Warn of case groups that are pooled without being asked for, and of donors that are not used."""
+def warn_of_groups(obs: Any, cells: Cells, split: str | None = None) -> None:
+    """Warn of case groups that are pooled without being asked for, and of donors that are neither used nor split by."""
     groupby = cells.params["groupby"]
     labels = list(dict.fromkeys(group_values(obs, groupby)[cells.groups.foreground].tolist()))
     if cells.params["foreground"] is None and len(labels) > 1:
@@ -61,15 +61,11 @@ def warn_of_groups(obs: Any, cells: Cells) -> None:
             "between the means of these groups looks like a contrast: name one with foreground=, or all of them in a "
             "list if that is meant."
         )
-    _warn_of_donors(obs, cells)
-
-
-def _warn_of_donors(obs: Any, cells: Cells) -> None:
-    """Warn if a column of `obs` looks like donors or batches, and there are no blocks."""
+    # A column of `obs` may look like donors or batches.
     if cells.blocks is not None:
         return
     n_cells = sum(own.size for own in cells.groups)
-    columns = [name for name in obs.columns if name != cells.params["groupby"]]
+    columns = [name for name in obs.columns if name not in (groupby, split)]
     # The most likely donors first, by what their names say.
     for name in (name for source in SOURCES_OF_CELLS for name in columns if names_source(str(name), [source])):
         codes = require("pandas", extra="anndata").factorize(np.asarray(obs[name]))[0]  # -1 where there is none
