@@ -5,7 +5,14 @@ import pytest
 import scipy.sparse as sp
 
 from contrapca import get, pl, tl
-from contrapca.exceptions import ContrastWarning, GroupError, InfeasibleGammaError, ModelFileError, RankError
+from contrapca.exceptions import (
+    ContrastWarning,
+    GroupError,
+    InfeasibleGammaError,
+    ModelFileError,
+    RankError,
+    SingularGroupError,
+)
 from single_cell.conftest import PLAIN, dense, snapshot
 from single_cell.test_matrices import chunked
 
@@ -270,8 +277,11 @@ def test_errors_name_n_comps(unnamed):
     few = unnamed[np.r_[:3, 117:120]].copy()
     with pytest.raises(RankError, match=r"but n_comps=5 .*smaller n_comps"):
         tl.contrapca(few, **GOOD | {"n_comps": 5})
-    with pytest.raises(InfeasibleGammaError, match="with n_comps=3"):
+    with pytest.raises(InfeasibleGammaError, match="with n_comps=3") as found:
         tl.pcpca(unnamed, **PLAIN, gamma=0.9999)
+    assert (found.value.parameter, found.value.size) == ("n_comps", 3)
+    with pytest.raises(SingularGroupError, match=r"ridge='auto'"):  # says nothing of n_comps
+        tl.ratiopca(few, **GOOD | {"n_comps": 1}, ridge=0)
 
 
 def test_lack_of_memory_is_said_as_such(unnamed, need, monkeypatch):

@@ -259,12 +259,13 @@ def test_only_the_genes_that_are_used_are_in_memory(kind, wide_file, need, monke
     folder, whole = wide_file
     monkeypatch.setattr("contrapca.data.rows._dask.READ_BYTES", 2**20)
     backed = need("anndata").read_h5ad(folder / f"{kind}.h5ad", backed="r")
-    chosen = {"groupby": "arm", "background": "ctrl", "mask_var": "few"}
-    cells = _cells.choose(backed, **chosen)
+    cells = _cells.choose(backed, _cells.Choice("arm", "ctrl", mask_var="few"))
     assert cells.bytes_in_memory == pytest.approx(whole / 30, rel=0.01)
     assert peak_of(cells.read) < whole / 4
     table = cells.read()
-    assert peak_of(lambda: _cells.choose(backed, **chosen | {"mask_var": None}).read()) > whole  # the control
+    assert (
+        peak_of(lambda: _cells.choose(backed, _cells.Choice("arm", "ctrl", mask_var=None)).read()) > whole
+    )  # the control
     assert np.array_equal(table.toarray(), backed.to_memory().X[:, backed.var["few"].to_numpy()].toarray())
     backed.file.close()
 
@@ -275,9 +276,9 @@ def test_a_large_csr_file_is_never_whole_in_memory(wide_file, need, monkeypatch)
     monkeypatch.setattr("contrapca.data.rows._dask.READ_BYTES", 2**20)
     monkeypatch.setattr(_cells, "KEEP_BYTES", 0.8 * whole)
     backed = need("anndata").read_h5ad(folder / "csr.h5ad", backed="r")
-    assert _cells.choose(backed, groupby="arm", background="ctrl").is_large
-    assert not _cells.choose(backed, groupby="arm", background="ctrl", mask_var="few").is_large
+    assert _cells.choose(backed, _cells.Choice("arm", "ctrl")).is_large
+    assert not _cells.choose(backed, _cells.Choice("arm", "ctrl", mask_var="few")).is_large
     csc = need("anndata").read_h5ad(folder / "csc.h5ad", backed="r")
-    assert not _cells.choose(csc, groupby="arm", background="ctrl").is_large
+    assert not _cells.choose(csc, _cells.Choice("arm", "ctrl")).is_large
     for file in (backed, csc):
         file.file.close()

@@ -19,7 +19,7 @@ from ..estimators import ContrastSolver
 from ..inference import LEAST_P, contrast_path
 from ..plots import BACKGROUND_COLOUR, COLOURS, axes_or_current, latents, path_curves, shown, tidy
 from ..plots import loadings as loading_bars
-from ._cells import choose, group_values, loaded
+from ._cells import choose, group_values, labels_in, loaded
 from ._evidence import BY_GROUP, TEST
 from ._get import model as stored_model
 from ._results import check_component, stored, stored_choice, supported
@@ -89,9 +89,7 @@ def embedding(
     Z = np.asarray(adata.obsm[place])
     chosen = _two_components(components, Z.shape[1])
     Z = Z[:, [k - 1 for k in chosen]]
-    background = params["background"]
-    parts = background.values() if isinstance(background, Mapping) else [background]
-    labels = [label for part in parts for label in np.atleast_1d(part).tolist()]
+    labels = labels_in(params["background"])
     values = group_values(adata.obs, params["groupby"]).tolist()
     controls = np.array([value in labels for value in values], dtype=bool)
     if not controls.any():
@@ -101,9 +99,7 @@ def embedding(
         )
     cases = ~controls
     if "foreground" in params:  # others are in neither group
-        asked = params["foreground"]
-        own = asked.values() if isinstance(asked, Mapping) else [asked]
-        named = [label for part in own for label in np.atleast_1d(part).tolist()]
+        named = labels_in(params["foreground"])
         cases &= np.array([value in named for value in values], dtype=bool)
     known = np.isfinite(Z).all(axis=1)  # cells whose type the fit does not know have no latents
     real = supported(entry)
@@ -360,7 +356,7 @@ def gamma_path(
     model = stored_model(adata, key)
     if not (isinstance(model, ContrastSolver) and model._contrasts):
         raise ValueError(f"adata.uns[{key!r}] is a {type(model).__name__}, which has no gamma.")
-    cells = choose(adata, **stored_choice(adata, key))
+    cells = choose(adata, stored_choice(adata, key))
     if cells.names != model.fit_.scaling.foreground.labels:
         raise ValueError(
             f"The genes are not those of adata.uns[{key!r}] any more: the mask or the order of genes has changed. Run "

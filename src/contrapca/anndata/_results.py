@@ -3,36 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import fields, replace
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from .._util.arrays import Array
 from .._util.checks import check_count
 from .._util.text import did_you_mean, listed
-from ..estimators import ContrastSolver, packed
 from ..inference import HeldOutContrast
-from ._cells import Cells, background_argument
+from ._cells import Choice
 
 MODEL = "model"  # the arrays of a saved model, in uns
-
-
-@dataclass(frozen=True)
-class Keys:
-    """Where the results of a function are stored."""
-
-    obsm: str
-    varm: str
-    uns: str
-
-    @classmethod
-    def of(cls, function: str, varm: str, key_added: str | None) -> Keys:
-        """The keys of a function, as scanpy names them; `key_added` takes the place of all three."""
-        if key_added is None:
-            return cls(f"X_{function}", varm, function)
-        return cls(*[check_key(key_added)] * 3)
 
 
 def check_key(key_added: Any) -> str:
@@ -45,15 +27,6 @@ def check_key(key_added: Any) -> str:
     return key_added
 
 
-@dataclass(frozen=True)
-class Results:
-    """What is written: arrays of cells and genes, and a dict of plain values."""
-
-    uns: dict[str, Any]
-    obsm: dict[str, Array] = field(default_factory=dict)
-    varm: dict[str, Array | None] = field(default_factory=dict)  # None removes what was stored before
-
-
 def check_writable(adata: Any, copy: bool) -> None:
     """Raise before the work if results could not be stored."""
     if adata.isbacked and (copy or adata.is_view):
@@ -64,53 +37,16 @@ def check_writable(adata: Any, copy: bool) -> None:
         )
 
 
-def write(adata: Any, results: Results, *, copy: bool) -> Any:
-    """Store results in the AnnData (returns None), or in a copy (returns it)."""
+def write(adata: Any, copy: bool, **results: Mapping[str, Any]) -> Any:
+    """Store results in places of the AnnData (returns None), or of a copy (returns it); None removes an older one."""
     target = adata.copy() if copy else adata
-    for place in ("obsm", "varm", "uns"):
-        for key, value in getattr(results, place).items():
+    for place, entries in results.items():
+        for key, value in entries.items():
             if value is not None:
                 getattr(target, place)[key] = value
             elif key in getattr(target, place):
                 del getattr(target, place)[key]
     return target if copy else None
-
-
-def fit_results(
-    cells: Cells,
-    model: Any,
-    latents: Array,
-    keys: Keys,
-    n_genes: int,
-    dtype: Any,
-    params: Mapping[str, Any],
-    held_out: HeldOutContrast | None,
-) -> Results:
-    """The results of a fitted model; `n_genes` are all genes of the AnnData, also those that were not used."""
-    fit = model.fit_
-    summary: dict[str, Any] = {
-        "params": storable(cells.params | dict(params)),
-        "variance": fit.variances.foreground,
-        "variance_ratio": fit.shares.foreground,
-        "background_variance": background_argument(fit.variances),
-        "embedding": keys.obsm,
-        MODEL: packed(model),
-    }
-    if isinstance(model, ContrastSolver) and model._contrasts:
-        summary |= {"gamma": float(fit.gamma), "gamma_max": np.nan if fit.limit is None else float(fit.limit)}
-    if held_out is not None:
-        summary |= evidence(held_out)
-    loadings = fit.loadings.astype(dtype)
-    varm: dict[str, Array | None] = {keys.varm: None}
-    if not cells.of_genes:
-        summary["loadings"] = loadings
-    elif cells.mask is None:
-        varm = {keys.varm: loadings}
-    else:
-        every = np.zeros((n_genes, loadings.shape[1]), dtype=dtype)
-        every[cells.mask] = loadings
-        varm = {keys.varm: every}
-    return Results({keys.uns: summary}, {keys.obsm: latents.astype(dtype)}, varm)
 
 
 def evidence(held_out: HeldOutContrast) -> dict[str, Any]:
@@ -168,28 +104,16 @@ def check_component(component: Any, n_components: int) -> None:
         raise ValueError(f"component={component} must be one of the {n_components} components, counting from 1.")
 
 
-def stored_choice(adata: Any, key: str) -> dict[str, Any]:
-    """The arguments of `choose` that are stored with results."""
-    names = (
-        "groupby",
-        "background",
-        "foreground",
-        "layer",
-        "obsm",
-        "mask_var",
-        "blocks",
-        "pairs",
-        "regress_out",
-        "within",
-    )
-    params = {name: stored(adata, key)["params"].get(name) for name in names}
-    mask = params.pop("mask_var")
-    found = {name: _read_value(value) for name, value in params.items()}
-    return found | {"mask_var": mask if mask is None or isinstance(mask, str) else np.asarray(mask)}
+def stored_choice(adata: Any, key: str) -> Choice:
+    """The choice of cells and genes that is stored with results."""
+    params = stored(adata, key)["params"]
+    choice = Choice(**{field.name: _as_given(params.get(field.name)) for field in fields(Choice)})
+    mask = params.get("mask_var")
+    return replace(choice, mask_var=mask if mask is None or isinstance(mask, str) else np.asarray(mask))
 
 
-def _read_value(value: Any) -> Any:
+def _as_given(value: Any) -> Any:
     """A stored setting as it was given."""
     if isinstance(value, Mapping):
-        return {name: _read_value(part) for name, part in value.items()}
+        return {name: _as_given(part) for name, part in value.items()}
     return value.tolist() if hasattr(value, "tolist") else value

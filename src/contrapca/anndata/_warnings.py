@@ -53,9 +53,9 @@ def warn_of_counts() -> None:
 
 def warn_of_groups(obs: Any, cells: Cells, split: str | None = None) -> None:
     """Warn of case groups that are pooled without being asked for, and of donors that are neither used nor split by."""
-    groupby = cells.params["groupby"]
+    groupby = cells.choice.groupby
     labels = list(dict.fromkeys(group_values(obs, groupby)[cells.groups.foreground].tolist()))
-    if cells.params["foreground"] is None and len(labels) > 1:
+    if cells.choice.foreground is None and len(labels) > 1:
         warn(
             f"The cases are all cells with {listed(labels)} in adata.obs[{groupby!r}], about one mean, so a difference "
             "between the means of these groups looks like a contrast: name one with foreground=, or all of them in a "
@@ -113,8 +113,7 @@ def matched(adata: Any, cells: Cells, rows: Groups[Rows], random_state: int | No
         random_state=random_state,
     )
     groups = cells.groups.map(lambda own, left: own[left], cells.groups.like(kept))
-    blocks = None if cells.blocks is None else cells.blocks.map(lambda own, left: own[left], cells.groups.like(kept))
-    return replace(cells, groups=groups, blocks=blocks), rows.like([X, Y])
+    return replace(cells, groups=groups), rows.like([X, Y])
 
 
 def _candidates(adata: Any, cells: Cells, rows: Indices) -> Iterator[Array]:
