@@ -133,22 +133,21 @@ def loadings(
     [1, 2, 3]
     """
     fitted = model(adata, key)
-    (W, names), scaling = _loadings(fitted), fitted.fit_.scaling
+    W, names = _loadings(fitted)
     if component is not None:
         check_component(component, W.shape[1])
-    if wide:
-        shown_ones = range(1, W.shape[1] + 1) if component is None else [component]
-        return frame({f"{key}{k}": W[:, k - 1] for k in shown_ones}).set_index(names)
-    shown = W.shape[0] if n_genes is None else min(check_count(n_genes, "n_genes"), W.shape[0])
     components = range(1, W.shape[1] + 1) if component is None else [component]
-    orders = {k: np.argsort(-np.abs(W[:, k - 1]), kind="stable")[:shown] for k in components}
-    genes = np.concatenate(list(orders.values()))
+    if wide:
+        return frame({f"{key}{k}": W[:, k - 1] for k in components}).set_index(names)
+    shown = W.shape[0] if n_genes is None else min(check_count(n_genes, "n_genes"), W.shape[0])
+    orders = [np.argsort(-np.abs(W[:, k - 1]), kind="stable")[:shown] for k in components]
+    genes = np.concatenate(orders)
+    table = {
+        "component": np.repeat(list(components), shown),
+        "rank": np.tile(np.arange(1, shown + 1), len(orders)),
+        "gene": names[genes],
+        "loading": np.concatenate([W[order, k - 1] for k, order in zip(components, orders, strict=True)]),
+    }
     return frame(
-        {
-            "component": np.repeat(list(components), shown),
-            "rank": np.tile(np.arange(1, shown + 1), len(orders)),
-            "gene": names[genes],
-            "loading": np.concatenate([W[order, k - 1] for k, order in orders.items()]),
-        }
-        | dict(scaling.map_named(lambda name, own: (f"{name}_variance", own.variance[genes])))
+        table | dict(fitted.fit_.scaling.map_named(lambda name, own: (f"{name}_variance", own.variance[genes])))
     )

@@ -17,7 +17,7 @@ from .._util.text import did_you_mean, is_missing, listed
 from ..data import genes_of, regress_out
 from ..estimators import ContrastSolver
 from ..inference import LEAST_P, contrast_path
-from ..plots import BACKGROUND_COLOUR, COLOURS, axes_or_current, latents, path_curves, shown, tidy
+from ..plots import BACKGROUND_COLOUR, COLOURS, axes_or_current, latents, path_curves, tidy
 from ..plots import loadings as loading_bars
 from ._cells import choose, group_values, labels_in, loaded
 from ._evidence import BY_GROUP, TEST
@@ -138,7 +138,9 @@ def _finished(ax: Any, show: bool, save: Any) -> Any:
     """The axes, whose figure is saved and shown first if that is wanted."""
     if save is not None:
         ax.figure.savefig(save, dpi=150, bbox_inches="tight")
-    return shown(ax, show)
+    if show:
+        require("matplotlib.pyplot", extra="plot").show()
+    return ax
 
 
 def _coloured(adata: Any, color: str, cells: npt.NDArray[np.bool_], layer: str | None, palette: Any) -> dict[str, Any]:
@@ -255,8 +257,9 @@ def variance(adata: Any, key: str = "contrapca", *, ax: Any = None, show: bool =
     background, real = entry["background_variance"], supported(entry)
     named = background if isinstance(background, Mapping) else {"controls": background}
     bars: list[tuple[str, Any, Any]] = [("cases", COLOURS[0], entry["variance"])]
-    for j, (name, own) in enumerate(named.items()):
-        bars.append((name, _lighter(BACKGROUND_COLOUR, 0.4 * j / len(named)), own))
+    grey = np.array(require("matplotlib.colors", extra="plot").to_rgb(BACKGROUND_COLOUR))
+    for j, (name, own) in enumerate(named.items()):  # each lighter than the one before
+        bars.append((name, tuple(grey + (1 - grey) * 0.4 * j / len(named)), own))
     ax, k = axes_or_current(ax), np.arange(1, np.size(entry["variance"]) + 1)
     width = 0.8 / len(bars)
     for j, (name, colour, values) in enumerate(bars):
@@ -268,12 +271,6 @@ def variance(adata: Any, key: str = "contrapca", *, ax: Any = None, show: bool =
     ax.set_ylabel("variance in the cells of the fit")
     tidy(ax)
     return _finished(ax, show, save)
-
-
-def _lighter(colour: str, share: float) -> tuple[float, ...]:
-    """A colour mixed with white."""
-    rgb = np.array(require("matplotlib.colors", extra="plot").to_rgb(colour))
-    return tuple((rgb + (1 - rgb) * share).tolist())
 
 
 def by_group(adata: Any, key: str = BY_GROUP, *, ax: Any = None, show: bool = False, save: Any = None) -> Any:
