@@ -85,6 +85,7 @@ BAD = [
     (NOTHING, {"background": 0}, r"background=0 does not occur in .*, which has 'treated', 'case', 'ctrl'\.$"),
     (NOTHING, {"background": []}, r"background= names no value of"),
     (NOTHING, {"foreground": "cases"}, r"foreground='cases' .*Did you mean 'case'\?"),
+    (NOTHING, {"foreground": []}, r"foreground= names no value: leave it out"),
     (NOTHING, {"foreground": ["case", "ctrl"]}, r"background and foreground both have 'ctrl'"),
     (NOTHING, {"background": ["ctrl", "case", "treated"]}, r"are background, so no foreground is left"),
     (one_case, {}, r"The foreground has 1 cell: each group needs at least 2"),

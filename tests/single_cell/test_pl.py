@@ -198,11 +198,31 @@ def test_embedding_draws_the_results_of_the_last_fit(results, ax, need):
     assert np.abs(np.vstack([places for places, _ in drawn(ax, need).values()])).max() > 0
 
 
-def test_renamed_controls_are_refused(results, ax):
+def test_renamed_groups_are_refused(results, ax):
+    """Renamed controls are no cases, and renamed cases are not in neither group."""
+    for group, label in (("background", "ctrl"), ("foreground", "case")):
+        adata = results.copy()
+        adata.obs["condition"] = adata.obs["condition"].cat.rename_categories({label: "other"})
+        with pytest.raises(ValueError, match=rf"no longer has '{label}', the {group} of these results"):
+            pl.embedding(adata, ax=ax)
+
+
+@pytest.mark.filterwarnings("ignore:Counts add up")
+def test_a_renamed_part_of_the_controls_is_not_drawn_as_cases(made, ax, need):
+    adata = made.copy()
+    tl.contrapca(adata, groupby="cell_type", background=["T", "Mono"], blocks="donor", n_comps=2)
+    counts = adata.obs["cell_type"].value_counts()
+    adata.obs["cell_type"] = adata.obs["cell_type"].cat.rename_categories({"Mono": "monocytes"})
+    pl.embedding(adata, ax=ax)
+    sizes = {name: len(points) for name, (points, _) in drawn(ax, need).items()}
+    assert sizes == {CASES: counts["B"], CONTROLS: counts["T"], "neither group": counts["Mono"]}
+
+
+def test_one_component_is_no_scatter_plot(results, ax):
     adata = results.copy()
-    adata.obs["condition"] = adata.obs["condition"].cat.rename_categories({"ctrl": "control"})
-    with pytest.raises(ValueError, match=r"no longer has 'ctrl', the background of these results"):
-        pl.embedding(adata, ax=ax)
+    tl.contrapca(adata, **CHOICE, n_comps=1, key_added="one")
+    with pytest.raises(ValueError, match=r"needs two components, but adata\.uns\['one'\] has one"):
+        pl.embedding(adata, "one", ax=ax)
 
 
 @pytest.mark.parametrize("column", ["type", "depth"])

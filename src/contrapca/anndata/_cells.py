@@ -23,6 +23,7 @@ LAZY = ("anndata", "dask", "h5py", "zarr")  # libraries of matrices that are not
 HIGHLY_VARIABLE = "highly_variable"
 MAX_LEVELS = 10  # of columns, shown in messages
 KEEP_BYTES = 2**30  # of a lazy matrix; a larger one is not kept in memory, but reduced to moments
+FIT_COPIES, TEST_COPIES = 3, 5  # of the genes that are used, in memory at the peak of a fit, of a test: about
 FILLED = 0.1  # of sparse chunks of dask, whose values are not counted before they are read
 
 
@@ -120,14 +121,15 @@ class Cells:
         values = self.matrix.group["data"]
         return float(values.shape[0] * (values.dtype.itemsize + 4.0) * D / self.matrix.shape[1])
 
-    def read(self) -> Rows:
+    def read(self, copies: int = FIT_COPIES) -> Rows:
         """The chosen columns of all cells in memory, shape (n_obs, D); a lazy table is read once.
 
-        Covariates are taken out of all values, zeros included, so sparse tables are then filled in.
+        It is refused if what follows, with so many copies of it, would not fit. Covariates are taken out of all values,
+        zeros included, so sparse tables are then filled in.
         """
         fills = self._fills and (is_sparse(self.matrix) or is_lazy(self.matrix))
         why = "within= and regress_out=" if self.covariates is not None else "several conditions"
-        if (is_lazy(self.matrix) or fills) and (needed := 2 * self.bytes_in_memory) > (free := available_memory()):
+        if (is_lazy(self.matrix) or fills) and (needed := copies * self.bytes_in_memory) > (free := available_memory()):
             raise MemoryError(
                 f"Reading {plural(len(self.names), 'gene')} of {plural(self.matrix.shape[0], 'cell')}"
                 f"{f' without gaps, as {why} need them,' if fills else ''} takes about "
@@ -260,6 +262,11 @@ def group_values(obs: Any, groupby: Any) -> npt.NDArray[Any]:
     return np.array([as_date(own) for own in values], dtype=object) if values.dtype.kind == "M" else values
 
 
+def labels_of(obs: Any, groupby: Any, cells: Indices) -> list[Any]:
+    """The different values of a column that some cells have, in the order of the cells."""
+    return list(dict.fromkeys(group_values(obs, groupby)[cells].tolist()))
+
+
 def _groups(obs: Any, choice: Choice) -> Groups[Indices]:
     """The cells of the foreground and of each background; the labels of a list are one background."""
     values = group_values(obs, choice.groupby)
@@ -275,6 +282,8 @@ def _groups(obs: Any, choice: Choice) -> Groups[Indices]:
     if isinstance(choice.foreground, Mapping) and len(named) > 1:
         raise GroupError("Several conditions share one background: pass a list of values as background=.")
     cases = None if choice.foreground is None else labels_in(choice.foreground)
+    if cases == []:
+        raise GroupError("foreground= names no value: leave it out if all cells that are not background are cases.")
     groups = group_rows(values, named, cases, f"adata.obs[{choice.groupby!r}]")
     for name, cells in zip(groups.names, groups, strict=True):
         if cells.size < 2:

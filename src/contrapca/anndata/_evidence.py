@@ -20,7 +20,7 @@ from ..exceptions import GroupError, InfeasibleGammaError, RankError
 from ..inference import Verdict, at_equal_depth, contrast_test
 from ..inference import compare as compare_tables
 from ..reporting import Report, check_libraries, summarize
-from ._cells import Cells, Choice, check_n_comps, choose, column, frame, stored_seed
+from ._cells import TEST_COPIES, Cells, Choice, check_n_comps, choose, column, frame, stored_seed
 from ._fit import adjusted, fitted, in_own_words, on_unseen_cells
 from ._get import loadings
 from ._get import model as stored_model
@@ -149,7 +149,7 @@ def test(
         }
     results = {own_key: summary}
     if model is not None and key is not None:
-        held_out = on_unseen_cells(cells, adjusted(model, table, cells.covariates)[0], model, most=None)
+        held_out = on_unseen_cells(cells, adjusted(model, table, cells.covariates)[0], model, by_all=True)
         judged = stored(adata, key) | ({} if held_out is None else evidence(held_out))
         judged.pop("test_n_components", None)
         if "n_components" in summary:
@@ -375,7 +375,7 @@ def report(
     if cells.weights is not None or cells.covariates is not None:  # a report shows every row once, and fits to these
         cells, model = cells.alike(SEED), clone(model)
     warn_of_groups(adata.obs, cells)
-    rows = cells.split(cells.read())
+    rows = cells.split(cells.read(TEST_COPIES))
     classes = None if labels is None else column(adata.obs, labels, "labels", "adata.obs")
     study = cells.study(rows, labels=classes, names=np.asarray(adata.obs_names), label_name=labels)
     tested: Any = test
@@ -410,7 +410,7 @@ def _read(adata: Any, choice: Choice, copy: bool, depth: str = "warn") -> tuple[
     cells = choose(adata, choice)
     check_writable(adata, copy)
     warn_of_groups(adata.obs, cells)
-    table = cells.read()
+    table = cells.read(TEST_COPIES)
     if depth != "match":  # which takes logarithms
         warn_of_values(cells, table)
     if depth == "warn":

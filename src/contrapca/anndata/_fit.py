@@ -31,7 +31,7 @@ from ..estimators import (
 )
 from ..exceptions import InfeasibleGammaError, RankError, warn
 from ..inference import GroupRows, HeldOutContrast, held_out_contrast, held_out_of, prepared
-from ._cells import Cells, Choice, background_argument, check_n_comps, choose
+from ._cells import Cells, Choice, background_argument, check_n_comps, choose, labels_of
 from ._results import MODEL, check_key, check_writable, evidence, storable, write
 from ._warnings import warn_of_counts, warn_of_depth, warn_of_groups, warn_of_values
 
@@ -76,6 +76,7 @@ def run_fit(
         "variance_ratio": fit.shares.foreground,
         "background_variance": background_argument(fit.variances),
         "embedding": obsm,
+        "cases": np.array(labels_of(adata.obs, cells.choice.groupby, cells.groups.foreground)),
         MODEL: packed(model),
     }
     if isinstance(model, ContrastSolver) and model._contrasts:
@@ -120,6 +121,7 @@ def fitted(cells: Cells, estimator: Any) -> tuple[Any, Array, HeldOutContrast | 
     if searches and cells.blocks is not None:  # by halves of the donors
         estimator.set_params(gamma=held_out_contrast(estimator, study).gamma)
     model = estimator.fit(study)
+    del study  # its rows are copies
     table, known = adjusted(model, table, cells.covariates)
     return model, latents_where(model, table, known), on_unseen_cells(cells, table, model)
 
@@ -143,13 +145,13 @@ def adjusted(model: Any, table: Rows, covariates: Any) -> tuple[Rows, npt.NDArra
     return found, known
 
 
-def on_unseen_cells(cells: Cells, table: Any, model: Any, most: int | None = MOST_CELLS) -> HeldOutContrast | None:
+def on_unseen_cells(cells: Cells, table: Any, model: Any, *, by_all: bool = False) -> HeldOutContrast | None:
     """`held_out_contrast` of a fitted model with some of the cells, if both groups have enough and no value is missing.
 
     More than 200 genes are judged in the 100 strongest directions of both groups together. The effect of covariates has
     been taken out of the table.
     """
-    places = cells.groups.map(lambda own: own[spread_out(own.size, most)])
+    places = cells.groups.map(lambda own: own[spread_out(own.size, None if by_all else MOST_CELLS)])
     if min(own.size for own in places) < MIN_CELLS:
         return None
     some = replace(cells, groups=places, covariates=None)

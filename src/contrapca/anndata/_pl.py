@@ -87,20 +87,26 @@ def embedding(
     if place not in adata.obsm:
         raise ValueError(f"adata.obsm[{place!r}], the latents of these results, is gone: run contrapca.tl again.")
     Z = np.asarray(adata.obsm[place])
+    if Z.shape[1] == 1:
+        raise ValueError(
+            f"This plot needs two components, but adata.uns[{key!r}] has one: run the function of contrapca.tl with "
+            "n_comps=2, or see pl.held_out and pl.loadings."
+        )
     chosen = _two_components(components, Z.shape[1])
     Z = Z[:, [k - 1 for k in chosen]]
-    labels = labels_in(params["background"])
     values = group_values(adata.obs, params["groupby"]).tolist()
-    controls = np.array([value in labels for value in values], dtype=bool)
-    if not controls.any():
-        raise ValueError(
-            f"adata.obs[{params['groupby']!r}] no longer has {listed(labels)}, the background of these results: rename "
-            "the values back, or run the function of contrapca.tl again."
-        )
-    cases = ~controls
-    if "foreground" in params:  # others are in neither group
-        named = labels_in(params["foreground"])
-        cases &= np.array([value in named for value in values], dtype=bool)
+    background = labels_in(params["background"])
+    every = [value for value in values if value not in background]
+    foreground = labels_in(entry.get("cases", params.get("foreground", every)))  # results of 0.2 before have no cases
+    groups = []
+    for group, labels in (("foreground", foreground), ("background", background)):
+        groups.append(np.array([value in labels for value in values], dtype=bool))
+        if not groups[-1].any():
+            raise ValueError(
+                f"adata.obs[{params['groupby']!r}] no longer has {listed(labels)}, the {group} of these results: "
+                "rename the values back, or run the function of contrapca.tl again."
+            )
+    cases, controls = groups
     known = np.isfinite(Z).all(axis=1)  # cells whose type the fit does not know have no latents
     real = supported(entry)
     names = [f"{place.removeprefix('X_')}{k}{_doubt(real, k)}" for k in chosen]  # named as scanpy labels them

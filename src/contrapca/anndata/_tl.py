@@ -107,11 +107,11 @@ def contrapca(
           Those of controls tell where they lie along the axes of the cases.
         - `varm["ContraPCs"]`, shape (n_vars, n_comps): loadings, how much one unit of each latent adds to each gene; 0
           for genes that were not used.
-        - `uns["contrapca"]`: `params`; `variance`, `variance_ratio` (of the cases along each component) and
-          `background_variance`, shape (n_comps,), a dict if there are several backgrounds; `gamma` and `gamma_max`, its
-          limit (nan if not computed); what unseen cells (with `blocks`, of unseen donors) say of each component, as
-          `contrapca.held_out_contrast` finds it with at most 5000 cells of each group and, with more than 200 genes, in
-          the 100 strongest directions of all: `held_out_ratio` (n_comps,),
+        - `uns["contrapca"]`: `params`; `cases`, the values of `groupby` that are cases; `variance`, `variance_ratio`
+          (of the cases along each component) and `background_variance`, shape (n_comps,), a dict if there are several
+          backgrounds; `gamma` and `gamma_max`, its limit (nan if not computed); what unseen cells (with `blocks`, of
+          unseen donors) say of each component, as `contrapca.held_out_contrast` finds it with at most 5000 cells of
+          each group and, with more than 200 genes, in the 100 strongest directions of all: `held_out_ratio` (n_comps,),
           `held_out_interval` (n_comps, 2), `held_out_p`, `agreement`, `found_again` and `largest_share`, shape
           (n_comps,), which `contrapca.get.components` returns as a table; of several conditions, `conditions`,
           `condition_ratio` and `condition_interval`, shape (conditions, n_comps, ...); and `model`, the arrays of the

@@ -24,7 +24,7 @@ from ..data import (
 )
 from ..data.checks import are_counts, depth_finding
 from ..exceptions import TableWarning, warn
-from ._cells import Cells, background_argument, group_values, is_lazy
+from ._cells import Cells, background_argument, is_lazy, labels_of
 
 TOTALS = ("total_counts", "n_counts", "nCount_RNA")  # columns of obs, as scanpy and Seurat name them
 MAX_ROWS = 1000  # of each group, for the warning
@@ -54,7 +54,7 @@ def warn_of_counts() -> None:
 def warn_of_groups(obs: Any, cells: Cells, split: str | None = None) -> None:
     """Warn of case groups that are pooled without being asked for, and of donors that are neither used nor split by."""
     groupby = cells.choice.groupby
-    labels = list(dict.fromkeys(group_values(obs, groupby)[cells.groups.foreground].tolist()))
+    labels = labels_of(obs, groupby, cells.groups.foreground)
     if cells.choice.foreground is None and len(labels) > 1:
         warn(
             f"The cases are all cells with {listed(labels)} in adata.obs[{groupby!r}], about one mean, so a difference "
