@@ -297,6 +297,10 @@ def test_lack_of_memory_is_said_as_such(unnamed, need, monkeypatch):
     monkeypatch.setattr("contrapca.anndata._cells.available_memory", lambda: 1e4)
     with pytest.raises(MemoryError, match=r"Reading 40 genes of 120 cells takes about .* GB.*mask_var="):
         tl.contrapca(unnamed, **PLAIN, layer="lazy")
+    monkeypatch.setattr("contrapca.anndata._cells.KEEP_BYTES", 0)
+    monkeypatch.setattr("contrapca.anndata._cells.MOMENTS_AT_ONCE", 2)
+    with pytest.raises(MemoryError, match=r"Reducing 40 genes to moments takes about .* GB.*mask_var="):
+        tl.contrapca(unnamed, **PLAIN, layer="lazy")
     unnamed.X = sp.csr_matrix(dense(unnamed))
     tl.contrapca(unnamed, **PLAIN)
     with pytest.raises(MemoryError, match=r"without gaps, as within= and regress_out= need them"):

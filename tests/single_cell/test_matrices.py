@@ -46,6 +46,7 @@ def kept(request, monkeypatch):
     """Lazy matrices are small enough to be kept, or too large."""
     if request.param == "moments":
         monkeypatch.setattr(_cells, "KEEP_BYTES", 0)
+        monkeypatch.setattr(_cells, "MOMENTS_AT_ONCE", 0)
     return request.param
 
 
@@ -275,13 +276,30 @@ def test_a_large_csr_file_is_never_whole_in_memory(wide_file, need, monkeypatch)
     folder, whole = wide_file
     monkeypatch.setattr("contrapca.data.rows._dask.READ_BYTES", 2**20)
     monkeypatch.setattr(_cells, "KEEP_BYTES", 0.8 * whole)
+    monkeypatch.setattr(_cells, "MOMENTS_AT_ONCE", 0)
     backed = need("anndata").read_h5ad(folder / "csr.h5ad", backed="r")
     assert _cells.choose(backed, _cells.Choice("arm", "ctrl")).is_large
     assert not _cells.choose(backed, _cells.Choice("arm", "ctrl", mask_var="few")).is_large
     csc = need("anndata").read_h5ad(folder / "csc.h5ad", backed="r")
     assert not _cells.choose(csc, _cells.Choice("arm", "ctrl")).is_large
+    monkeypatch.setattr(_cells, "MOMENTS_AT_ONCE", 16)
+    assert not _cells.choose(backed, _cells.Choice("arm", "ctrl")).is_large  # moments would take more than the matrix
     for file in (backed, csc):
         file.file.close()
+
+
+def test_values_of_the_used_genes_of_a_csc_file_are_counted(tmp_path, need):
+    """Variable genes are often filled more than others."""
+    table = np.zeros((60, 20))
+    table[:, :4] = 1.0
+    table[:6, 4:] = 1.0
+    adata = need("anndata").AnnData(sp.csc_matrix(table))
+    adata.obs["arm"] = np.where(np.arange(60) % 2, "case", "ctrl")
+    adata.write_h5ad(tmp_path / "cells.h5ad")
+    backed = need("anndata").read_h5ad(tmp_path / "cells.h5ad", backed="r")
+    for mask, count in ((np.arange(20) < 4, 240), (np.arange(20) >= 4, 96), (None, 336)):
+        assert _cells.choose(backed, _cells.Choice("arm", "ctrl", mask_var=mask)).bytes_in_memory == 12 * count
+    backed.file.close()
 
 
 @pytest.mark.slow

@@ -24,6 +24,7 @@ HIGHLY_VARIABLE = "highly_variable"
 MAX_LEVELS = 10  # of columns, shown in messages
 KEEP_BYTES = 2**30  # of a lazy matrix; a larger one is not kept in memory, but reduced to moments
 FIT_COPIES, TEST_COPIES = 3, 5  # of the genes that are used, in memory at the peak of a fit, of a test: about
+MOMENTS_AT_ONCE = 16  # D x D matrices of each group that wait to be merged at the peak of a pass: about
 FILLED = 0.1  # of sparse chunks of dask, whose values are not counted before they are read
 
 
@@ -107,7 +108,12 @@ class Cells:
     def is_large(self) -> bool:
         """Whether the matrix is lazy and too large to be kept in memory, but not for moments of its genes."""
         streams = self._in_chunks and not self._fills and len(self.names) <= MAX_DENSE
-        return streams and self.bytes_in_memory > KEEP_BYTES
+        size = self.bytes_in_memory
+        return streams and size > KEEP_BYTES and self._bytes_of_moments < FIT_COPIES * size
+
+    @property
+    def _bytes_of_moments(self) -> float:
+        return 8.0 * MOMENTS_AT_ONCE * len(self.groups) * len(self.names) ** 2
 
     @property
     def bytes_in_memory(self) -> float:
@@ -118,8 +124,11 @@ class Cells:
             return (4.0 if self.matrix.dtype == np.float32 else 8.0) * n * D
         if not hasattr(self.matrix, "group"):  # dask
             return 12.0 * n * D * FILLED
-        values = self.matrix.group["data"]
-        return float(values.shape[0] * (values.dtype.itemsize + 4.0) * D / self.matrix.shape[1])
+        values, share = self.matrix.group["data"], D / self.matrix.shape[1]
+        if self.mask is not None and self.matrix.format == "csc":  # the values of each gene are known
+            counts = np.diff(np.asarray(self.matrix.group["indptr"]))
+            share = counts[self.mask].sum() / max(counts.sum(), 1)
+        return float(values.shape[0] * (values.dtype.itemsize + 4.0) * share)
 
     def read(self, copies: int = FIT_COPIES) -> Rows:
         """The chosen columns of all cells in memory, shape (n_obs, D); a lazy table is read once.
@@ -166,6 +175,11 @@ class Cells:
 
     def moments(self) -> Groups[Moments]:
         """The moments of each group of a lazy table, all in one pass, where its blocks are."""
+        if (needed := self._bytes_of_moments) > (free := available_memory()):
+            raise MemoryError(
+                f"Reducing {plural(len(self.names), 'gene')} to moments takes about {needed / 1e9:.3g} GB, and "
+                f"{free / 1e9:.3g} GB are free: use fewer genes (mask_var=)."
+            )
         group_of = np.full(self.matrix.shape[0], -1)
         for k, cells in enumerate(self.groups):
             group_of[cells] = k
