@@ -22,9 +22,8 @@ from ..inference import compare as compare_tables
 from ..reporting import Report, check_libraries, summarize
 from ._cells import TEST_COPIES, Cells, Choice, check_n_comps, choose, column, frame, stored_seed
 from ._fit import adjusted, fitted, in_own_words, on_unseen_cells
-from ._get import loadings
-from ._get import model as stored_model
-from ._results import MODEL, check_key, check_writable, evidence, storable, stored, stored_choice, write
+from ._results import MODEL, check_key, check_writable, evidence, loadings, storable, stored, stored_choice, write
+from ._results import model as stored_model
 from ._warnings import matched, warn_of_depth, warn_of_groups, warn_of_values
 
 TEST, COMPARISON, BY_GROUP = "contrapca_test", "contrapca_compare", "contrapca_by_group"  # keys of uns

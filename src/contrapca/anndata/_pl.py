@@ -21,8 +21,8 @@ from ..plots import BACKGROUND_COLOUR, COLOURS, axes_or_current, latents, path_c
 from ..plots import loadings as loading_bars
 from ._cells import choose, group_values, labels_in, loaded
 from ._evidence import BY_GROUP, TEST
-from ._get import model as stored_model
 from ._results import check_component, stored, stored_choice, supported
+from ._results import model as stored_model
 
 NEITHER_COLOUR = "#CFCFCF"  # cells of neither group
 TITLE_WIDTH = 72  # characters

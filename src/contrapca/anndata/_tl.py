@@ -13,8 +13,8 @@ from ..data import genes_of
 from ..estimators import CLVM, CPCA, PCPCA, ContraPCA, RatioPCA, SparseCPCA
 from ._cells import Choice, covariates_of, loaded, stored_seed
 from ._fit import DTYPES, adjusted, latents_where, run_fit
-from ._get import model as stored_model
 from ._results import check_key, check_writable, stored, stored_choice, write
+from ._results import model as stored_model
 
 
 def contrapca(
