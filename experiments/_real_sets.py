@@ -10,10 +10,11 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from sklearn.utils import Bunch
 
 from contrapca.datasets import load_mouse_protein
 
-from ._data import load_corrupted_mnist, load_zheng_bmmc
+from ._data import Form, Source, load_arrays, load_corrupted_mnist, load_zheng_bmmc, read_npz
 
 # Where the tables of the folder real_sets come from, for those who do not have it.
 ORIGINS = {
@@ -21,6 +22,11 @@ ORIGINS = {
     "diet.npz": "the diets of David et al. (2014) in knights-lab/MLRepo (GitHub)",
     "glioblastoma.npz": "data/glioblastoma_example_data.rda of const-ae/lemur (GitHub)",
 }
+GLIOBLASTOMA = Source(
+    folder="real_sets",
+    forms=(Form(("glioblastoma.npz",), read_npz),),
+    checksum="46218a2dc7657398e016a2ec3cb60eabf0670fcc865c9e76674a9c63fd2deed3",
+)
 FIVE_MECHANISMS = (
     "Microtubule destabilizers",
     "Eg5 inhibitors",
@@ -95,10 +101,27 @@ def _diet() -> RealSet:
     return RealSet(values[cases], values[controls], diet[cases], subject[cases], subject[controls])
 
 
+def load_glioblastoma() -> Bunch:
+    """Cells of glioblastoma slices with the drug panobinostat and without, from five patients (Zhao et al. 2021).
+
+    It is the example of the R package lemur (const-ae/lemur on GitHub, MIT, data/glioblastoma_example_data.rda). The
+    file has no names of genes.
+
+    Returns
+    -------
+    Bunch
+        `X` (5000 cells, 300 genes), log-normalised; `condition` ("ctrl" or "panobinostat") and `patient` of each cell,
+        500 of each patient and condition; `feature_names` ("gene 1" to "gene 300").
+    """
+    _found("glioblastoma.npz")  # raises, with the origin
+    arrays = load_arrays(GLIOBLASTOMA)
+    return Bunch(**arrays, feature_names=[f"gene {j + 1}" for j in range(arrays["X"].shape[1])])
+
+
 def _glioblastoma() -> RealSet:
     """Treated cells and half of the control cells, against the other half; by patient."""
-    with np.load(_found("glioblastoma.npz")) as file:
-        X, condition, patient = (file[name] for name in ("X", "condition", "patient"))
+    cells = load_glioblastoma()
+    X, condition, patient = cells.X, cells.condition, cells.patient
     control = np.random.default_rng(0).permutation(np.flatnonzero(condition == "ctrl"))
     cases = np.concatenate([np.flatnonzero(condition != "ctrl"), control[: control.size // 2]])
     others = control[control.size // 2 :]

@@ -19,7 +19,7 @@ from scipy.stats import mannwhitneyu
 from contrapca import CPCA, PCPCA, PPCA, ContraPCA, RatioPCA
 
 from . import _common
-from ._real_sets import _found
+from ._real_sets import _found, load_glioblastoma
 from ._stages import Json, Row, Tick
 
 TITLE = "Which question is whose?"
@@ -115,9 +115,8 @@ def run(config: Json, tick: Tick) -> Json:
 
 
 def _cells(config: Json, tick: Tick) -> Json:
-    with np.load(_found("glioblastoma.npz")) as file:
-        X, condition, patient = (file[name] for name in ("X", "condition", "patient"))
-    X, treated = X.astype(float), condition != "ctrl"
+    cells = load_glioblastoma()
+    X, treated, patient = cells.X.astype(float), cells.condition != "ctrl", cells.patient
     patients = np.unique(patient)[: config["patients"]]
     found: Json = {}
     for name in config["cells"]:

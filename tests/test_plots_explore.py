@@ -268,7 +268,7 @@ def test_long_names_of_features_leave_room_for_the_data(need, pyplot):
 
 
 def test_values_that_are_spread_out():
-    from contrapca.plots._biplot import moved_apart
+    from contrapca.plots._explore import moved_apart
 
     rng = np.random.default_rng(0)
     values = rng.normal(size=9)

@@ -25,34 +25,16 @@ __all__ = ["load_mouse_protein", "make_cells", "make_hidden_clusters"]
 
 
 Arrays = dict[str, npt.NDArray[Any]]
-
-
 CELL_TYPES = ("B", "Mono", "T")
-
-
 PROGRAMME = 15  # genes of the programme that some cells of the cases have switched on
-
-
 MEAN_COUNT = 1.0  # of a typical gene in a typical cell
-
-
 TYPE_SD, SIZE_SD = 1.0, 0.3  # of log means between cell types, and of log library sizes
-
-
 ACTIVE = 0.4  # fraction of the cases' cells with the programme
-
-
 MOUSE_FILES = ("Data_Cortex_Nuclear.csv", "MiceProtein.arff")  # UCI's table, saved as CSV, and OpenML's
-
-
 MOUSE_URL = "https://www.openml.org/data/v1/download/17928620/MiceProtein.arff"
-
-
 MOUSE_SHA256 = (
     "f2101602588111325b0742091339a0c409c02f304c8b3c446869e185f67e623d"  # of the content, by `content_checksum`
 )
-
-
 N_PROTEINS = 77
 
 

@@ -111,6 +111,10 @@ class RankError(ValueError):
             "orders of magnitude larger than the others, use scale='pooled'."
         )
 
+    def naming(self, parameter: str) -> RankError:
+        """The same error in the words of a function whose parameter has another name."""
+        return type(self)(self.size, self.group, parameter)
+
     def __reduce__(self) -> tuple[object, ...]:
         return type(self), (self.size, self.group, self.parameter)
 
@@ -136,7 +140,11 @@ class InfeasibleGammaError(ValueError):
             f"with {parameter}={size}. Use a gamma in [0, {format_gamma(limit)}), gamma='auto', "
             f"or a smaller {parameter}{advice}"
         )
-        self._arguments: tuple[object, ...] = (gamma, limit, size, reason, advice, parameter)
+        self._arguments: tuple[Any, ...] = (gamma, limit, size, reason, advice, parameter)
+
+    def naming(self, parameter: str) -> InfeasibleGammaError:
+        """The same error in the words of a function whose parameter has another name."""
+        return type(self)(*(*self._arguments[:-1], parameter))
 
     def __reduce__(self) -> tuple[object, ...]:
         return type(self), self._arguments
@@ -144,6 +152,8 @@ class InfeasibleGammaError(ValueError):
 
 class SingularGroupError(InfeasibleGammaError):
     """A ratio of variances is infinite, because one group does not vary where the other does."""
+
+    parameter = ""  # it does not depend on the number of components
 
     def __init__(self, gamma: float, varying: str, constant: str, hint: str = ""):
         self.gamma, self.limit = gamma, 1.0

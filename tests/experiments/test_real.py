@@ -3,8 +3,9 @@
 import numpy as np
 import pytest
 
+from contrapca.exceptions import DatasetError
 from experiments import real
-from experiments._real_sets import SETS
+from experiments._real_sets import SETS, load_glioblastoma
 
 
 @pytest.fixture(autouse=True)
@@ -28,6 +29,23 @@ def test_sets_are_as_described(name, shape, n_controls, n_labels):
     assert len(np.unique(found.labels)) == n_labels
     assert len(found.labels) == len(found.cases) == len(found.blocks)
     assert found.cases.shape[1] == found.controls.shape[1]
+
+
+def test_cells_of_patients_are_those_of_their_origin(tmp_path, monkeypatch):
+    """A missing file names where it comes from, and another one in its place is refused."""
+    cells = load_glioblastoma()
+    assert cells.X.shape == (5000, len(cells.feature_names))
+    pairs, counts = np.unique([cells.patient, cells.condition], axis=1, return_counts=True)
+    assert pairs.shape == (2, 10)
+    assert set(counts.tolist()) == {500}
+    monkeypatch.setenv("CONTRAPCA_DATA", str(tmp_path))
+    with pytest.raises(FileNotFoundError, match=r"real_sets/glioblastoma\.npz.* const-ae/lemur"):
+        load_glioblastoma()
+    (tmp_path / "real_sets").mkdir()
+    arrays = {name: cells[name] for name in ("X", "condition", "patient")}
+    np.savez(tmp_path / "real_sets" / "glioblastoma.npz", **arrays | {"X": cells.X + 1})
+    with pytest.raises(DatasetError, match="the checksum of its content is"):
+        load_glioblastoma()
 
 
 def test_scores_of_labels_that_are_there_and_of_shuffled_ones():

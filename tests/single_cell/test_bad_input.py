@@ -5,7 +5,14 @@ import pytest
 import scipy.sparse as sp
 
 from contrapca import get, pl, tl
-from contrapca.exceptions import ContrastWarning, GroupError, InfeasibleGammaError, ModelFileError, RankError
+from contrapca.exceptions import (
+    ContrastWarning,
+    GroupError,
+    InfeasibleGammaError,
+    ModelFileError,
+    RankError,
+    SingularGroupError,
+)
 from single_cell.conftest import PLAIN, dense, snapshot
 from single_cell.test_matrices import chunked
 
@@ -78,6 +85,7 @@ BAD = [
     (NOTHING, {"background": 0}, r"background=0 does not occur in .*, which has 'treated', 'case', 'ctrl'\.$"),
     (NOTHING, {"background": []}, r"background= names no value of"),
     (NOTHING, {"foreground": "cases"}, r"foreground='cases' .*Did you mean 'case'\?"),
+    (NOTHING, {"foreground": []}, r"foreground= names no value: leave it out"),
     (NOTHING, {"foreground": ["case", "ctrl"]}, r"background and foreground both have 'ctrl'"),
     (NOTHING, {"background": ["ctrl", "case", "treated"]}, r"are background, so no foreground is left"),
     (one_case, {}, r"The foreground has 1 cell: each group needs at least 2"),
@@ -270,8 +278,11 @@ def test_errors_name_n_comps(unnamed):
     few = unnamed[np.r_[:3, 117:120]].copy()
     with pytest.raises(RankError, match=r"but n_comps=5 .*smaller n_comps"):
         tl.contrapca(few, **GOOD | {"n_comps": 5})
-    with pytest.raises(InfeasibleGammaError, match="with n_comps=3"):
+    with pytest.raises(InfeasibleGammaError, match="with n_comps=3") as found:
         tl.pcpca(unnamed, **PLAIN, gamma=0.9999)
+    assert (found.value.parameter, found.value.size) == ("n_comps", 3)
+    with pytest.raises(SingularGroupError, match=r"ridge='auto'"):  # says nothing of n_comps
+        tl.ratiopca(few, **GOOD | {"n_comps": 1}, ridge=0)
 
 
 def test_lack_of_memory_is_said_as_such(unnamed, need, monkeypatch):
@@ -285,6 +296,10 @@ def test_lack_of_memory_is_said_as_such(unnamed, need, monkeypatch):
         tl.contrapca(unnamed, **PLAIN, layer="lazy")
     monkeypatch.setattr("contrapca.anndata._cells.available_memory", lambda: 1e4)
     with pytest.raises(MemoryError, match=r"Reading 40 genes of 120 cells takes about .* GB.*mask_var="):
+        tl.contrapca(unnamed, **PLAIN, layer="lazy")
+    monkeypatch.setattr("contrapca.anndata._cells.KEEP_BYTES", 0)
+    monkeypatch.setattr("contrapca.anndata._cells.MOMENTS_AT_ONCE", 2)
+    with pytest.raises(MemoryError, match=r"Reducing 40 genes to moments takes about .* GB.*mask_var="):
         tl.contrapca(unnamed, **PLAIN, layer="lazy")
     unnamed.X = sp.csr_matrix(dense(unnamed))
     tl.contrapca(unnamed, **PLAIN)

@@ -46,6 +46,7 @@ def kept(request, monkeypatch):
     """Lazy matrices are small enough to be kept, or too large."""
     if request.param == "moments":
         monkeypatch.setattr(_cells, "KEEP_BYTES", 0)
+        monkeypatch.setattr(_cells, "MOMENTS_AT_ONCE", 0)
     return request.param
 
 
@@ -259,12 +260,13 @@ def test_only_the_genes_that_are_used_are_in_memory(kind, wide_file, need, monke
     folder, whole = wide_file
     monkeypatch.setattr("contrapca.data.rows._dask.READ_BYTES", 2**20)
     backed = need("anndata").read_h5ad(folder / f"{kind}.h5ad", backed="r")
-    chosen = {"groupby": "arm", "background": "ctrl", "mask_var": "few"}
-    cells = _cells.choose(backed, **chosen)
+    cells = _cells.choose(backed, _cells.Choice("arm", "ctrl", mask_var="few"))
     assert cells.bytes_in_memory == pytest.approx(whole / 30, rel=0.01)
+    table = cells.read()  # now libraries are loaded, which take memory, too
     assert peak_of(cells.read) < whole / 4
-    table = cells.read()
-    assert peak_of(lambda: _cells.choose(backed, **chosen | {"mask_var": None}).read()) > whole  # the control
+    assert (
+        peak_of(lambda: _cells.choose(backed, _cells.Choice("arm", "ctrl", mask_var=None)).read()) > whole
+    )  # the control
     assert np.array_equal(table.toarray(), backed.to_memory().X[:, backed.var["few"].to_numpy()].toarray())
     backed.file.close()
 
@@ -274,10 +276,50 @@ def test_a_large_csr_file_is_never_whole_in_memory(wide_file, need, monkeypatch)
     folder, whole = wide_file
     monkeypatch.setattr("contrapca.data.rows._dask.READ_BYTES", 2**20)
     monkeypatch.setattr(_cells, "KEEP_BYTES", 0.8 * whole)
+    monkeypatch.setattr(_cells, "MOMENTS_AT_ONCE", 0)
     backed = need("anndata").read_h5ad(folder / "csr.h5ad", backed="r")
-    assert _cells.choose(backed, groupby="arm", background="ctrl").is_large
-    assert not _cells.choose(backed, groupby="arm", background="ctrl", mask_var="few").is_large
+    assert _cells.choose(backed, _cells.Choice("arm", "ctrl")).is_large
+    assert not _cells.choose(backed, _cells.Choice("arm", "ctrl", mask_var="few")).is_large
     csc = need("anndata").read_h5ad(folder / "csc.h5ad", backed="r")
-    assert not _cells.choose(csc, groupby="arm", background="ctrl").is_large
+    assert not _cells.choose(csc, _cells.Choice("arm", "ctrl")).is_large
+    monkeypatch.setattr(_cells, "MOMENTS_AT_ONCE", 16)
+    assert not _cells.choose(backed, _cells.Choice("arm", "ctrl")).is_large  # moments would take more than the matrix
     for file in (backed, csc):
         file.file.close()
+
+
+def test_values_of_the_used_genes_of_a_csc_file_are_counted(tmp_path, need):
+    """Variable genes are often filled more than others."""
+    table = np.zeros((60, 20))
+    table[:, :4] = 1.0
+    table[:6, 4:] = 1.0
+    adata = need("anndata").AnnData(sp.csc_matrix(table))
+    adata.obs["arm"] = np.where(np.arange(60) % 2, "case", "ctrl")
+    adata.write_h5ad(tmp_path / "cells.h5ad")
+    backed = need("anndata").read_h5ad(tmp_path / "cells.h5ad", backed="r")
+    for mask, count in ((np.arange(20) < 4, 240), (np.arange(20) >= 4, 96), (None, 336)):
+        assert _cells.choose(backed, _cells.Choice("arm", "ctrl", mask_var=mask)).bytes_in_memory == 12 * count
+    backed.file.close()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("kind", "density"), [("csr", 0.6), ("csc", 0.3), ("dense", 1.0)])
+def test_memory_at_any_density(kind, density, tmp_path, need, monkeypatch):
+    """A fit takes what is said before it is read, and where moments will do, less than the matrix."""
+    table = sp.random(20_000, 300, density, format="csr", random_state=0, dtype=np.float32)
+    adata = need("anndata").AnnData(IN_FILES[kind](table.toarray() if kind == "dense" else table))
+    adata.obs_names, adata.var_names = ([f"{name}{k}" for k in range(n)] for name, n in (("c", 20_000), ("g", 300)))
+    adata.obs["arm"] = np.where(np.arange(20_000) % 2, "case", "ctrl")
+    adata.write_h5ad(tmp_path / "cells.h5ad")
+    backed = need("anndata").read_h5ad(tmp_path / "cells.h5ad", backed="r")
+    size = _cells.choose(backed, _cells.Choice("arm", "ctrl")).bytes_in_memory
+    monkeypatch.setattr("contrapca.data.rows._dask.READ_BYTES", 2**19)
+    monkeypatch.setattr("contrapca.anndata._fit.MOST_CELLS", 200)
+    fixed = 25e6  # latents, labels, and rows that are handled at a time
+    fit = lambda: tl.contrapca(backed, "arm", "ctrl", n_comps=1, gamma=0.3)  # noqa: E731
+    fit()  # loads libraries
+    assert size < peak_of(fit) < _cells.FIT_COPIES * size + fixed
+    if kind != "csc":
+        monkeypatch.setattr(_cells, "KEEP_BYTES", 0)
+        assert peak_of(fit) < fixed  # also of twice as many cells
+    backed.file.close()

@@ -1,5 +1,7 @@
 """Chunks of any sizes give the same results."""
 
+from unittest.mock import patch
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -22,9 +24,7 @@ def test_any_chunks(made, need, cuts, sparse, keep):
     _, Z = by_hand(adata, case=None)
     table = adata.X if sparse else adata.X.toarray()
     adata.X = chunked(table, np.diff([0, *sorted(cuts), 120]).tolist(), need)
-    kept, _cells.KEEP_BYTES = _cells.KEEP_BYTES, 2**30 if keep else 0
-    try:
+    limits = {"KEEP_BYTES": 2**30 if keep else 0, "MOMENTS_AT_ONCE": 0}
+    with patch.multiple(_cells, **limits):
         tl.contrapca(adata, **PLAIN)
-    finally:
-        _cells.KEEP_BYTES = kept
     assert np.allclose(adata.obsm["X_contrapca"], Z, rtol=1e-6, atol=1e-6)

@@ -97,15 +97,6 @@ def test_cells_of_neither_group_have_a_colour_of_their_own(made, ax, need):
     assert len({colour for _, colour in shown.values()}) == 3
 
 
-def test_embedding_shows_cells_without_a_value(results, ax, need):
-    adata = results.copy()
-    adata.obs["score"] = np.arange(120.0)
-    cases = np.flatnonzero(adata.obs["condition"] == "case")
-    adata.obs.loc[adata.obs_names[cases[:7]], "score"] = np.nan
-    pl.embedding(adata, color="score", ax=ax)
-    assert len(drawn(ax, need)["no label"][0]) == 7
-
-
 def test_embedding_refuses_what_is_not_there(results, ax):
     with pytest.raises(ValueError, match=r"color='cell_typ' is neither .*Did you mean 'cell_type'\?"):
         pl.embedding(results, color="cell_typ", ax=ax)
@@ -198,26 +189,46 @@ def test_embedding_draws_the_results_of_the_last_fit(results, ax, need):
     assert np.abs(np.vstack([places for places, _ in drawn(ax, need).values()])).max() > 0
 
 
-def test_renamed_controls_are_refused(results, ax):
+def test_renamed_groups_are_refused(results, ax):
+    """Renamed controls are no cases, and renamed cases are not in neither group."""
+    for group, label in (("background", "ctrl"), ("foreground", "case")):
+        adata = results.copy()
+        adata.obs["condition"] = adata.obs["condition"].cat.rename_categories({label: "other"})
+        with pytest.raises(ValueError, match=rf"no longer has '{label}', the {group} of these results"):
+            pl.embedding(adata, ax=ax)
+
+
+@pytest.mark.filterwarnings("ignore:Counts add up")
+def test_a_renamed_part_of_the_controls_is_not_drawn_as_cases(made, ax, need):
+    adata = made.copy()
+    tl.contrapca(adata, groupby="cell_type", background=["T", "Mono"], blocks="donor", n_comps=2)
+    counts = adata.obs["cell_type"].value_counts()
+    adata.obs["cell_type"] = adata.obs["cell_type"].cat.rename_categories({"Mono": "monocytes"})
+    pl.embedding(adata, ax=ax)
+    sizes = {name: len(points) for name, (points, _) in drawn(ax, need).items()}
+    assert sizes == {CASES: counts["B"], CONTROLS: counts["T"], "neither group": counts["Mono"]}
+
+
+def test_one_component_is_no_scatter_plot(results, ax):
     adata = results.copy()
-    adata.obs["condition"] = adata.obs["condition"].cat.rename_categories({"ctrl": "control"})
-    with pytest.raises(ValueError, match=r"no longer has 'ctrl', the background of these results"):
-        pl.embedding(adata, ax=ax)
+    tl.contrapca(adata, **CHOICE, n_comps=1, key_added="one")
+    with pytest.raises(ValueError, match=r"needs two components, but adata\.uns\['one'\] has one"):
+        pl.embedding(adata, "one", ax=ax)
 
 
 @pytest.mark.parametrize("column", ["type", "depth"])
-def test_cells_without_a_value_are_drawn(results, ax, column):
+def test_cells_without_a_value_are_drawn(results, ax, need, column):
     adata = results.copy()
     cases = (adata.obs["condition"] == "case").to_numpy()
     own = np.arange(120.0) if column == "depth" else np.array([f"t{k % 3}" for k in range(120)], dtype=object)
     own[np.flatnonzero(cases)[:7]] = np.nan
     adata.obs[column] = own
     pl.embedding(adata, color=column, ax=ax)
-    shown = sum(len(points) for points in (part.get_offsets() for part in ax.collections) if points.size)
-    masked = sum(
-        int(np.ma.getmaskarray(part.get_array()).sum()) for part in ax.collections if part.get_array() is not None
-    )
-    assert shown - masked == 120
+    shown = drawn(ax, need)
+    assert len(shown["no label"][0]) == 7
+    assert sum(len(points) for points, _ in shown.values()) == 120
+    on_scale = [part.get_array() for part in ax.collections if part.get_array() is not None]
+    assert not any(np.ma.getmaskarray(own).any() for own in on_scale)
 
 
 def test_gamma_path_refuses_other_genes(results, ax):

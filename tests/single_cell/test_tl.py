@@ -27,6 +27,8 @@ def test_contrapca_is_the_estimator_on_split_tables(unnamed):
     assert found["params"] == given
     unseen = {"held_out_ratio", "held_out_interval", "held_out_p", "agreement", "largest_share", "found_again"}
     fitted = {"params", "variance", "variance_ratio", "background_variance", "gamma", "gamma_max", "embedding", "model"}
+    fitted |= {"cases"}
+    assert found["cases"].tolist() == ["treated", "case"]
     assert set(found) == fitted | unseen
     table, cases = dense(unnamed), (unnamed.obs["arm"] != "ctrl").to_numpy()
     wanted = held_out_contrast(model, table[cases], background=table[~cases])

@@ -206,6 +206,19 @@ def test_by_group_leaves_the_cells_as_they_are(adata):
         tl.by_group(adata, "cell_type", **CHOICE, key_added="mine")
 
 
+def test_donors_may_be_what_is_split_by(need):
+    """Each donor by itself: its cells are no others', so there is no warning that donors are not used."""
+    need("anndata")
+    adata = make_cells(4, 60, 40, random_state=0)
+    adata.obs["arm"] = np.where(np.arange(adata.n_obs) % 2, "case", "ctrl")
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", ContrastWarning)
+        tl.by_group(adata, "donor", "arm", "ctrl", n_comps=1)
+    assert len(adata.uns["contrapca_by_group"]["table"]) == 4
+    with pytest.warns(ContrastWarning, match="blocks='donor'"):
+        tl.by_group(adata, "cell_type", "arm", "ctrl", n_comps=1)
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize(("donors", "cells"), [(8, 60), (24, 45)])
 def test_by_group_keeps_its_level(donors, cells, need):

@@ -23,75 +23,81 @@ LAZY = ("anndata", "dask", "h5py", "zarr")  # libraries of matrices that are not
 HIGHLY_VARIABLE = "highly_variable"
 MAX_LEVELS = 10  # of columns, shown in messages
 KEEP_BYTES = 2**30  # of a lazy matrix; a larger one is not kept in memory, but reduced to moments
+FIT_COPIES, TEST_COPIES = 3, 5  # of the genes that are used, in memory at the peak of a fit, of a test: about
+MOMENTS_AT_ONCE = 16  # D x D matrices of each group that wait to be merged at the peak of a pass: about
 FILLED = 0.1  # of sparse chunks of dask, whose values are not counted before they are read
 
 
 @dataclass(frozen=True)
-class Cells:
-    """The cells and genes of an AnnData that are analysed, and what is known of each cell."""
+class Choice:
+    """The arguments of `tl` that choose cells and genes. They are stored with the results."""
 
+    groupby: Any = None
+    background: Any = None
+    foreground: Any = None
+    layer: str | None = None
+    obsm: str | None = None
+    mask_var: Any = "auto"
+    blocks: str | None = None
+    pairs: str | None = None
+    regress_out: Any = None
+    within: str | None = None
+
+
+@dataclass(frozen=True)
+class Cells:
+    """The cells and genes of an AnnData that are analysed, and what is known of each cell.
+
+    What is known is that of all cells, shape (n_obs, ...), whichever group they are in.
+    """
+
+    choice: Choice  # with labels as lists, and the name of the mask that was used
     matrix: Any  # X, a layer, or an array of `obsm`, shape (n_obs, n)
     mask: npt.NDArray[np.bool_] | None  # the columns that are used, shape (n,); None means all
     names: list[str]  # of these columns: D genes
-    groups: Groups[Indices]  # the cells of each group
-    blocks: Groups[npt.NDArray[Any]] | None  # the donor of each cell of each group
-    paired: bool  # whether every donor has cells in both groups
-    covariates: Any  # a pandas frame of what is taken out, shape (n_obs, q), the column of `within` last; or None
-    weights: Groups[Array] | None  # how often each cell of each group counts, from 0 to 1; None: once
-    of_genes: bool  # whether columns are genes, which an array of `obsm` has not
-    params: dict[str, Any]  # the arguments that chose all this, as they are stored
-    conditions: tuple[str, ...] = ()  # if there are several: their names, and
-    condition_of: Indices | None = None  # that of each cell of the foreground, those of one condition together
+    groups: Groups[Indices]  # the cells of each group; of several conditions one after the other
+    condition_of: npt.NDArray[Any] | None  # the name of each cell's condition, if there are several
+    blocks: npt.NDArray[Any] | None  # the donor of each cell
+    covariates: Any  # a pandas frame of what is taken out, the column of `within` last; or None
+    weights: Array | None  # how often each cell counts, from 0 to 1; None: once
+
+    @property
+    def of_genes(self) -> bool:
+        """Whether columns are genes, unlike those of an array of `obsm`."""
+        return self.choice.obsm is None
 
     def study(self, rows: Groups[Rows], *, labels: Any = None, names: Any = None, label_name: Any = None) -> Study:
-        """The rows of each group, with what is known of them."""
-        covariates = None
-        if self.covariates is not None:
-            covariates = tuple(self.covariates.iloc[cells].reset_index(drop=True) for cells in self.groups)
-        known: dict[str, Any] = {
-            "blocks": None if self.blocks is None else tuple(self.blocks),
-            "covariates": covariates,
-            "weights": None if self.weights is None else tuple(self.weights),
-            "labels": labels,
-            "names": names,
-        }
-        about: dict[str, Any] = {"features": self.names, "label_name": label_name}
-        background = background_argument(rows)
-        if self.condition_of is None:
-            return Study(rows.foreground, background=background, paired=self.paired, **known, **about)
-        tables = self._by_condition((rows.foreground, background))
-        groups = dict(zip(self.conditions, tables, strict=False))
-        of_conditions: dict[str, Any] = {
-            name: None if own is None else self._by_condition(own) for name, own in known.items()
-        }
-        return Study(groups=groups, background=background, **of_conditions, **about)
-
-    def _by_condition(self, groups: tuple[Any, ...]) -> tuple[Any, ...]:
-        """What belongs to the cells of the foreground, for each condition, and to those of the background."""
-        own, controls = groups
-        parts = [np.flatnonzero(self.condition_of == c) for c in range(len(self.conditions))]
-        return (*(None if own is None else take(own, part) for part in parts), controls)
-
-    def some(self, kept: Groups[Indices], **changed: Any) -> Cells:
-        """Some cells of each group, by their places in it."""
-        blocks, weights = (None if own is None else own.map(_take, kept) for own in (self.blocks, self.weights))
-        found = replace(self, groups=self.groups.map(_take, kept), blocks=blocks, weights=weights)
+        """The rows of each group, with what is known of them; `labels` and `names` are of all cells."""
+        parts, tables = list(self.groups), list(rows)
+        conditions: list[str] = []
         if self.condition_of is not None:
-            found = replace(found, condition_of=self.condition_of[kept.foreground])
-        return replace(found, **changed)
+            conditions, of_cases = list(self.choice.foreground), self.condition_of[self.groups.foreground]
+            places = [np.flatnonzero(of_cases == name) for name in conditions]
+            parts = [*(parts[0][own] for own in places), parts[1]]
+            tables = [*(tables[0][own] for own in places), tables[1]]
+        blocks, covariates, weights, labels, names = (
+            None if own is None else tuple(take(own, cells) for cells in parts)
+            for own in (self.blocks, self.covariates, self.weights, labels, names)
+        )
+        about: dict[str, Any] = {"blocks": blocks, "weights": weights, "labels": labels, "names": names}
+        if covariates is not None:  # in their order, not by the names of cells
+            about["covariates"] = tuple(own.reset_index(drop=True) for own in covariates)
+        about |= {"features": self.names, "label_name": label_name, "background": background_argument(rows)}
+        if conditions:
+            return Study(groups=dict(zip(conditions, tables, strict=False)), **about)
+        return Study(tables[0], paired=self.choice.pairs is not None, **about)
 
     def alike(self, random_state: int | None) -> Cells:
         """Of the cells that count less than once, as large a share at random: tests take no weights."""
         if self.weights is None:
             return self
         rng, kept = np.random.default_rng(random_state), []
-        for weights in self.weights:
-            own = []
-            for weight in np.unique(weights):
-                cells = np.flatnonzero(weights == weight)
-                own.append(rng.permutation(cells)[: max(2, round(weight * cells.size))])
-            kept.append(np.sort(np.concatenate(own)))
-        return self.some(self.groups.like(kept), weights=None)
+        for cells in self.groups:
+            weights = self.weights[cells]
+            shares = [(weight, cells[weights == weight]) for weight in np.unique(weights)]
+            drawn = [rng.permutation(own)[: max(2, round(weight * own.size))] for weight, own in shares]
+            kept.append(np.sort(np.concatenate(drawn)))
+        return replace(self, groups=self.groups.like(kept), weights=None)
 
     @property
     def _fills(self) -> bool:
@@ -102,7 +108,12 @@ class Cells:
     def is_large(self) -> bool:
         """Whether the matrix is lazy and too large to be kept in memory, but not for moments of its genes."""
         streams = self._in_chunks and not self._fills and len(self.names) <= MAX_DENSE
-        return streams and self.bytes_in_memory > KEEP_BYTES
+        size = self.bytes_in_memory
+        return streams and size > KEEP_BYTES and self._bytes_of_moments < FIT_COPIES * size
+
+    @property
+    def _bytes_of_moments(self) -> float:
+        return 8.0 * MOMENTS_AT_ONCE * len(self.groups) * len(self.names) ** 2
 
     @property
     def bytes_in_memory(self) -> float:
@@ -113,17 +124,21 @@ class Cells:
             return (4.0 if self.matrix.dtype == np.float32 else 8.0) * n * D
         if not hasattr(self.matrix, "group"):  # dask
             return 12.0 * n * D * FILLED
-        values = self.matrix.group["data"]
-        return float(values.shape[0] * (values.dtype.itemsize + 4.0) * D / self.matrix.shape[1])
+        values, share = self.matrix.group["data"], D / self.matrix.shape[1]
+        if self.mask is not None and self.matrix.format == "csc":  # the values of each gene are known
+            counts = np.diff(np.asarray(self.matrix.group["indptr"]))
+            share = counts[self.mask].sum() / max(counts.sum(), 1)
+        return float(values.shape[0] * (values.dtype.itemsize + 4.0) * share)
 
-    def read(self) -> Rows:
+    def read(self, copies: int = FIT_COPIES) -> Rows:
         """The chosen columns of all cells in memory, shape (n_obs, D); a lazy table is read once.
 
-        Covariates are taken out of all values, zeros included, so sparse tables are then filled in.
+        It is refused if what follows, with so many copies of it, would not fit. Covariates are taken out of all values,
+        zeros included, so sparse tables are then filled in.
         """
         fills = self._fills and (is_sparse(self.matrix) or is_lazy(self.matrix))
         why = "within= and regress_out=" if self.covariates is not None else "several conditions"
-        if (is_lazy(self.matrix) or fills) and (needed := 2 * self.bytes_in_memory) > (free := available_memory()):
+        if (is_lazy(self.matrix) or fills) and (needed := copies * self.bytes_in_memory) > (free := available_memory()):
             raise MemoryError(
                 f"Reading {plural(len(self.names), 'gene')} of {plural(self.matrix.shape[0], 'cell')}"
                 f"{f' without gaps, as {why} need them,' if fills else ''} takes about "
@@ -160,92 +175,84 @@ class Cells:
 
     def moments(self) -> Groups[Moments]:
         """The moments of each group of a lazy table, all in one pass, where its blocks are."""
+        if (needed := self._bytes_of_moments) > (free := available_memory()):
+            raise MemoryError(
+                f"Reducing {plural(len(self.names), 'gene')} to moments takes about {needed / 1e9:.3g} GB, and "
+                f"{free / 1e9:.3g} GB are free: use fewer genes (mask_var=)."
+            )
         group_of = np.full(self.matrix.shape[0], -1)
         for k, cells in enumerate(self.groups):
             group_of[cells] = k
-        found = labelled_moments(self.lazy(), group_of, len(self.groups))
-        return Groups.from_items((self._checked(*part) for part in found), self.groups.names)
+        found = []
+        for weight, mean, scatter in labelled_moments(self.lazy(), group_of, len(self.groups)):
+            bad = np.flatnonzero(~np.isfinite(mean) | ~np.isfinite(np.diagonal(scatter)))
+            if bad.size:
+                raise ValueError(
+                    f"Input contains NaN, infinity or values too large to be squared in {bad.size} of {mean.size} "
+                    f"features (the first: {self.names[bad[0]]!r}). A lazy matrix of this size needs complete, finite "
+                    "values."
+                )
+            found.append(Moments(weight, mean, DenseScatter(scatter), tuple(self.names)))
+        return self.groups.like(found)
 
-    def _checked(self, weight: float, mean: Array, scatter: Array) -> Moments:
-        bad = np.flatnonzero(~np.isfinite(mean) | ~np.isfinite(np.diagonal(scatter)))
-        if bad.size:
-            raise ValueError(
-                f"Input contains NaN, infinity or values too large to be squared in {bad.size} of {mean.size} features "
-                f"(the first: {self.names[bad[0]]!r}). A lazy matrix of this size needs complete, finite values."
-            )
-        return Moments(weight, mean, DenseScatter(scatter), tuple(self.names))
 
-
-def choose(
-    adata: Any,
-    *,
-    groupby: Any,
-    background: Any,
-    foreground: Any = None,
-    layer: str | None = None,
-    obsm: str | None = None,
-    mask_var: Any = "auto",
-    blocks: str | None = None,
-    pairs: str | None = None,
-    regress_out: Any = None,
-    within: str | None = None,
-) -> Cells:
+def choose(adata: Any, choice: Choice) -> Cells:
     """Check the arguments that choose cells and genes; nothing of the matrix is read yet."""
     if not is_anndata(adata):
         raise TypeError(f"adata is a {type(adata).__name__}: pass an AnnData.")
-    background, foreground = _as_labels(background), _as_labels(foreground)
-    groups = _groups(adata.obs, groupby, background, foreground)
+    obs, mask_var, within = adata.obs, choice.mask_var, choice.within
+    taken_out = [] if choice.regress_out is None else _as_labels(choice.regress_out)
+    taken_out = taken_out if isinstance(taken_out, list) else [taken_out]
+    labels = {"background": _as_labels(choice.background), "foreground": _as_labels(choice.foreground)}
+    choice = replace(choice, **labels, regress_out=taken_out or None)
+    groups = _groups(obs, choice)
+    # Genes.
     _check_mask_values(adata.var, mask_var)
-    matrix, mask, names = matrix_of(adata, layer, obsm, mask_var)
+    matrix, mask, names = matrix_of(adata, choice.layer, choice.obsm, mask_var)
     if repeated := [name for name, count in Counter(names).items() if count > 1]:
-        where = "var_names" if obsm is None else f"obsm[{obsm!r}]"
+        where = "var_names" if choice.obsm is None else f"obsm[{choice.obsm!r}]"
         raise ValueError(
             f"{plural(len(repeated), 'name')} of adata.{where} occur more than once ({listed(repeated, 3)}), so genes "
             "cannot be told apart: call adata.var_names_make_unique() first."
         )
-    if blocks is not None and pairs is not None:
+    if not isinstance(mask_var, str):
+        mask_var = mask
+    elif mask_var == "auto":
+        mask_var = None if mask is None else HIGHLY_VARIABLE
+    # What is known of cells.
+    if choice.blocks is not None and choice.pairs is not None:
         raise ValueError(
-            f"Both blocks={blocks!r} and pairs={pairs!r} were given: pairs are blocks, so leave blocks= out."
+            f"Both blocks={choice.blocks!r} and pairs={choice.pairs!r} were given: pairs are blocks, so leave blocks= "
+            "out."
         )
-    given = {"groupby": groupby, "background": background, "foreground": foreground, "layer": layer, "obsm": obsm}
-    by_name = isinstance(mask_var, str) and mask is not None
-    used = (HIGHLY_VARIABLE if mask_var == "auto" else mask_var) if by_name else mask
-    taken_out = [] if regress_out is None else _as_labels(regress_out)
-    taken_out = taken_out if isinstance(taken_out, list) else [taken_out]
-    params = given | {"mask_var": used, "blocks": blocks, "pairs": pairs}
-    params |= {"regress_out": taken_out or None, "within": within}
-    weights, types = None, 0
-    codes = None
-    if isinstance(foreground, Mapping):
-        if within is not None or pairs is not None:
-            raise GroupError(
-                f"With several conditions, {'within=' if within is not None else 'pairs='} is not possible: cells of "
-                "each count by their number. Compare one condition, or pass blocks= and regress_out=."
-            )
-        groups, codes = _by_conditions(group_values(adata.obs, groupby), groups, foreground)
+    condition_of, weights, n_types = None, None, 0
+    if isinstance(choice.foreground, Mapping):
+        groups, condition_of = _by_conditions(obs, groups, choice)
     if within is not None:
-        groups, weights, types = _alike_in_types(adata.obs, groups, within)
-    covariates = covariates_of(adata.obs, taken_out, within if types > 1 else None)
-    if covariates is not None:
-        _check_covariates(covariates, groups, within)
-    whose, argument = (blocks, "blocks") if pairs is None else (pairs, "pairs")
-    labels = None if whose is None else column(adata.obs, whose, argument, "adata.obs")
-    of_cells = None if labels is None else groups.map(lambda cells: labels[cells])
-    if of_cells is not None:
-        checked_blocks(of_cells, groups.map(lambda cells: int(cells.size)), paired=pairs is not None)
+        groups, weights, n_types = _alike_in_types(obs, groups, within)
+    covariates = covariates_of(obs, taken_out, within if n_types > 1 else None)
+    for name in taken_out:
+        values = take(covariates[name], np.concatenate(list(groups))).tolist()
+        if gone := sum(map(is_missing, values)):
+            raise GroupError(
+                f"{gone} of {plural(len(values), 'cell')} have no value in adata.obs[{name!r}], so its effect cannot "
+                "be taken out of them: fill it in, or leave these cells out."
+            )
+    whose, argument = (choice.blocks, "blocks") if choice.pairs is None else (choice.pairs, "pairs")
+    blocks = None if whose is None else column(obs, whose, argument, "adata.obs")
+    if blocks is not None:
+        of_cells, sizes = groups.map(lambda cells: blocks[cells]), groups.map(lambda cells: int(cells.size))
+        checked_blocks(of_cells, sizes, paired=choice.pairs is not None)
     return Cells(
+        choice=replace(choice, mask_var=mask_var),
         matrix=matrix,
         mask=mask,
         names=names,
         groups=groups,
-        blocks=of_cells,
-        paired=pairs is not None,
+        condition_of=condition_of,
+        blocks=blocks,
         covariates=covariates,
         weights=weights,
-        of_genes=obsm is None,
-        params=params,
-        conditions=() if codes is None else tuple(foreground),
-        condition_of=codes,
     )
 
 
@@ -269,40 +276,55 @@ def group_values(obs: Any, groupby: Any) -> npt.NDArray[Any]:
     return np.array([as_date(own) for own in values], dtype=object) if values.dtype.kind == "M" else values
 
 
-def _groups(obs: Any, groupby: Any, background: Any, foreground: Any) -> Groups[Indices]:
+def labels_of(obs: Any, groupby: Any, cells: Indices) -> list[Any]:
+    """The different values of a column that some cells have, in the order of the cells."""
+    return list(dict.fromkeys(group_values(obs, groupby)[cells].tolist()))
+
+
+def _groups(obs: Any, choice: Choice) -> Groups[Indices]:
     """The cells of the foreground and of each background; the labels of a list are one background."""
-    values = group_values(obs, groupby)
-    if background is None:
+    values = group_values(obs, choice.groupby)
+    if choice.background is None:
         have = list(dict.fromkeys(own for own in values.tolist() if not is_missing(own)))
         raise GroupError(
-            f"background=None names no controls: pass the value of adata.obs[{groupby!r}] that marks them, which has "
-            f"{listed(have, MAX_LEVELS)}."
+            f"background=None names no controls: pass the value of adata.obs[{choice.groupby!r}] that marks them, "
+            f"which has {listed(have, MAX_LEVELS)}."
         )
-    named = named_backgrounds(background)
+    named = named_backgrounds(choice.background)
     if any("/" in name for name in named):
         raise GroupError(f"Backgrounds are named {listed(list(named))}: files take '/' for a folder, so leave it out.")
-    cases = foreground
-    if isinstance(foreground, Mapping):
-        if len(named) > 1:
-            raise GroupError("Several conditions share one background: pass a list of values as background=.")
-        cases = [label for own in foreground.values() for label in as_list(own)]
-    groups = group_rows(values, named, cases, f"adata.obs[{groupby!r}]")
+    if isinstance(choice.foreground, Mapping) and len(named) > 1:
+        raise GroupError("Several conditions share one background: pass a list of values as background=.")
+    cases = None if choice.foreground is None else labels_in(choice.foreground)
+    if cases == []:
+        raise GroupError("foreground= names no value: leave it out if all cells that are not background are cases.")
+    groups = group_rows(values, named, cases, f"adata.obs[{choice.groupby!r}]")
     for name, cells in zip(groups.names, groups, strict=True):
         if cells.size < 2:
             raise GroupError(f"The {name} has {plural(cells.size, 'cell')}: each group needs at least 2.")
     return groups
 
 
-def _by_conditions(
-    values: npt.NDArray[Any], groups: Groups[Indices], foreground: Mapping[str, Any]
-) -> tuple[Groups[Indices], Indices]:
-    """The groups with the cells of a condition together, and the condition of each cell of the foreground."""
-    if any("/" in name for name in foreground):
-        raise GroupError(f"Conditions are named {listed(list(foreground))}: files take '/' for a folder.")
-    own = values[groups.foreground].tolist()
-    parts = [groups.foreground[[value in as_list(labels) for value in own]] for labels in foreground.values()]
-    codes = np.repeat(np.arange(len(parts)), [part.size for part in parts])
-    return groups.like([np.concatenate(parts), *groups.backgrounds]), codes
+def labels_in(given: Any) -> list[Any]:
+    """All labels in a value, a list, an array or a dict of these."""
+    parts = given.values() if isinstance(given, Mapping) else [given]
+    return [label for part in parts for label in as_list(part.tolist() if hasattr(part, "tolist") else part)]
+
+
+def _by_conditions(obs: Any, groups: Groups[Indices], choice: Choice) -> tuple[Groups[Indices], npt.NDArray[Any]]:
+    """The groups with the cells of a condition together, and the name of each cell's condition."""
+    if choice.within is not None or choice.pairs is not None:
+        raise GroupError(
+            f"With several conditions, {'within=' if choice.within is not None else 'pairs='} is not possible: cells "
+            "of each count by their number. Compare one condition, or pass blocks= and regress_out=."
+        )
+    if any("/" in name for name in choice.foreground):
+        raise GroupError(f"Conditions are named {listed(list(choice.foreground))}: files take '/' for a folder.")
+    values = group_values(obs, choice.groupby).tolist()
+    name_of = {label: name for name, labels in choice.foreground.items() for label in labels_in(labels)}
+    condition_of = np.array([name_of.get(value) for value in values], dtype=object)
+    parts = [groups.foreground[condition_of[groups.foreground] == name] for name in choice.foreground]
+    return groups.like([np.concatenate(parts), *groups.backgrounds]), condition_of
 
 
 def _check_mask_values(var: Any, mask_var: Any) -> None:
@@ -318,24 +340,21 @@ def _check_mask_values(var: Any, mask_var: Any) -> None:
         )
 
 
-def _alike_in_types(
-    obs: Any, groups: Groups[Indices], within: str
-) -> tuple[Groups[Indices], Groups[Array] | None, int]:
-    """The cells of types that all groups have, their weights, and how many types these are.
+def _alike_in_types(obs: Any, groups: Groups[Indices], within: str) -> tuple[Groups[Indices], Array | None, int]:
+    """The cells of types that all groups have, the weights of all cells, and how many types these are.
 
     By the weights all groups have the same shares of types: in each a type counts as much as in the group where its
     share is smallest, so a weight is at most 1.
     """
     values = column(obs, within, "within", "adata.obs")
-    texts = np.array(["" if is_missing(own) else str(own) for own in values.tolist()], dtype=object)
-    types = groups.map(lambda cells: texts[cells])
-    for group, own in zip(types.names, types, strict=True):
-        if gone := int(np.sum(own == "")):
+    type_of = np.array(["" if is_missing(own) else str(own) for own in values.tolist()], dtype=object)
+    counts = groups.map(lambda cells: Counter(type_of[cells].tolist()))
+    for group, own in zip(counts.names, counts, strict=True):
+        if gone := own[""]:
             raise GroupError(
-                f"{gone} of {plural(own.size, 'cell')} of the {group} have no value in adata.obs[{within!r}], so "
+                f"{gone} of {plural(own.total(), 'cell')} of the {group} have no value in adata.obs[{within!r}], so "
                 "within= cannot compare them with others of their type: leave these cells out."
             )
-    counts = types.map(lambda own: Counter(own.tolist()))
     known = [name for name in counts.foreground if all(count[name] >= 2 for count in counts)]
     if not known:
         raise GroupError(f"No value of adata.obs[{within!r}] has 2 cells in every group, so nothing can be compared.")
@@ -344,14 +363,13 @@ def _alike_in_types(
             f"Cells with {listed(alone)} in adata.obs[{within!r}] do not take part: one of the groups has fewer than 2 "
             "of them, so there is nothing to compare them with."
         )
-    kept = types.map(lambda own: np.flatnonzero(np.isin(own, known)))
+    groups = groups.map(lambda cells: cells[np.isin(type_of[cells], known)])
     shares = counts.map(lambda count: {name: count[name] / sum(count[one] for one in known) for name in known})
-    least = {name: min(share[name] for share in shares) for name in known}
-    weights = types.map(
-        lambda own, share, keep: np.array([least[name] / share[name] for name in own[keep].tolist()]), shares, kept
-    )
-    chosen = groups.map(_take, kept)
-    return chosen, None if all(np.all(own == 1) for own in weights) else weights, len(known)
+    weights = np.ones(type_of.size)
+    for cells, share in zip(groups, shares, strict=True):
+        least = {name: min(other[name] for other in shares) / share[name] for name in known}
+        weights[cells] = [least[name] for name in type_of[cells].tolist()]
+    return groups, None if np.all(weights == 1) else weights, len(known)
 
 
 def covariates_of(obs: Any, regress_out: list[str], within: str | None) -> Any:
@@ -363,23 +381,9 @@ def covariates_of(obs: Any, regress_out: list[str], within: str | None) -> Any:
     return frame(columns) if columns else None
 
 
-def _check_covariates(covariates: Any, groups: Groups[Indices], within: str | None) -> None:
-    cells = np.concatenate(list(groups))
-    for name in covariates.columns:
-        if name != within and (gone := sum(map(is_missing, covariates[name].iloc[cells].tolist()))):
-            raise GroupError(
-                f"{gone} of {plural(cells.size, 'cell')} have no value in adata.obs[{name!r}], so its effect cannot be "
-                "taken out of them: fill it in, or leave these cells out."
-            )
-
-
 def frame(columns: Mapping[str, Any]) -> Any:
     """A pandas data frame, which `uns` and files can hold."""
     return require("pandas", extra="anndata").DataFrame(dict(columns))
-
-
-def _take(values: npt.NDArray[Any], kept: Indices) -> npt.NDArray[Any]:
-    return values[kept]
 
 
 def column(frame: Any, name: Any, argument: str, where: str) -> npt.NDArray[Any]:
@@ -418,24 +422,6 @@ def check_n_comps(n_comps: Any, n_features: int) -> None:
             f"n_comps={n_comps!r} must be a whole number from 1 to {n_features - 1}, less than the {n_features} genes "
             "(or columns of obsm) that are used."
         )
-
-
-def choice_of(
-    groupby: Any,
-    background: Any,
-    foreground: Any,
-    layer: Any,
-    obsm: Any,
-    mask_var: Any,
-    blocks: Any,
-    pairs: Any,
-    regress_out: Any,
-    within: Any,
-) -> dict[str, Any]:
-    """The arguments of `choose`."""
-    groups = {"groupby": groupby, "background": background, "foreground": foreground, "blocks": blocks, "pairs": pairs}
-    matrix = {"layer": layer, "obsm": obsm, "mask_var": mask_var}
-    return groups | matrix | {"regress_out": regress_out, "within": within}
 
 
 def stored_seed(random_state: Any) -> int | None:

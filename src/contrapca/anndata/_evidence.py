@@ -1,12 +1,15 @@
-"""Tools that judge: is it real, in which cell types, and which method is better."""
+"""Tools that judge: is it real, in which cell types, which method is better; and the page that says so."""
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import scipy.stats
+from sklearn.base import clone
 
 from .._util.arrays import Rows
 from .._util.checks import check_count, check_option
@@ -16,14 +19,20 @@ from ..estimators import ContraPCA
 from ..exceptions import GroupError, InfeasibleGammaError, RankError
 from ..inference import Verdict, at_equal_depth, contrast_test
 from ..inference import compare as compare_tables
-from ._cells import Cells, check_n_comps, choice_of, choose, column, frame, stored_seed
+from ..reporting import Report, check_libraries, summarize
+from ._cells import TEST_COPIES, Cells, Choice, check_n_comps, choose, column, frame, stored_seed
 from ._fit import adjusted, fitted, in_own_words, on_unseen_cells
-from ._get import loadings
-from ._get import model as stored_model
-from ._results import MODEL, Results, check_key, check_writable, evidence, storable, stored, stored_choice, write
+from ._results import MODEL, check_key, check_writable, evidence, loadings, storable, stored, stored_choice, write
+from ._results import model as stored_model
 from ._warnings import matched, warn_of_depth, warn_of_groups, warn_of_values
 
 TEST, COMPARISON, BY_GROUP = "contrapca_test", "contrapca_compare", "contrapca_by_group"  # keys of uns
+BY_GROUP_COLUMNS = {  # of the table, with what stands where nothing is known
+    **{"group": "", "component": 0, "n_cases": 0, "n_controls": 0},
+    **dict.fromkeys(("ratio", "low", "high", "p", "p_adjusted", "agreement", "max_share"), np.nan),
+    **{"supported": False, "genes": "", "note": ""},
+}
+SEED, MOST = 0, 10  # of reports: the same tables give the same page; dimensions tested, or as many as are shown
 LEVEL = 0.025  # of one-sided p-values, as of 95 % intervals; adjusted for all components of all groups
 
 
@@ -101,34 +110,29 @@ def test(
     """
     own_key = free_key(adata, TEST if key_added is None else key_added)
     check_option(depth, "depth", DEPTHS)
-    choice = choice_of(groupby, background, foreground, layer, obsm, mask_var, blocks, pairs, regress_out, within)
+    choice = Choice(groupby, background, foreground, layer, obsm, mask_var, blocks, pairs, regress_out, within)
     model = None
     if groupby is None:
         key = "contrapca" if key is None else key
-        if alone := [name for name, value in choice.items() if value is not None and name != "mask_var"]:
+        if alone := [name for name, value in vars(choice).items() if value is not None and name != "mask_var"]:
             raise ValueError(f"{listed(alone)} need groupby=, for a test without stored results; or leave them out.")
         model, choice = stored_model(adata, key), stored_choice(adata, key)
         scale = model._scaling
     elif key is not None:
         raise ValueError(f"Both groupby={groupby!r} and key={key!r} were given: use key= for stored results only.")
     asked = {"max_comps": max_comps, "scale": scale, "depth": depth, "random_state": random_state, "key": key}
+    seed = stored_seed(random_state)
     cells, table = _read(adata, choice, copy, depth=depth)
-    alike = cells.alike(stored_seed(random_state))
+    alike = cells.alike(seed)
     rows = alike.split(table)
     if depth == "match":
-        alike, rows = matched(adata, alike, rows, stored_seed(random_state))
-    summary = {"params": storable(cells.params | asked), "level": level}
+        alike, rows = matched(adata, alike, rows, seed)
+    summary = {"params": storable(vars(cells.choice) | asked), "level": level}
+    settings: dict[str, Any] = {"max_components": max_comps, "level": level, "scale": scale, "random_state": seed}
     try:
-        found = contrast_test(
-            alike.study(rows),
-            max_components=max_comps,
-            level=level,
-            scale=scale,
-            depth="ignore",
-            random_state=stored_seed(random_state),
-        )
+        found = contrast_test(alike.study(rows), depth="ignore", **settings)
     except GroupError as error:  # too few donors for a test; unseen donors may still say something
-        if model is None or key is None:
+        if model is None:
             raise
         summary |= {"verdict": f"The contrast was not tested: {error}"}
     else:
@@ -144,7 +148,7 @@ def test(
         }
     results = {own_key: summary}
     if model is not None and key is not None:
-        held_out = on_unseen_cells(cells, adjusted(model, table, cells.covariates)[0], model, most=None)
+        held_out = on_unseen_cells(cells, adjusted(model, table, cells.covariates)[0], model, by_all=True)
         judged = stored(adata, key) | ({} if held_out is None else evidence(held_out))
         judged.pop("test_n_components", None)
         if "n_components" in summary:
@@ -153,7 +157,7 @@ def test(
             summary["verdict"] = Verdict.of(found, k).about(held_out, genes).sentence
             judged["test_n_components"] = found.n_components
         results[key] = judged
-    return write(adata, Results(results), copy=copy)
+    return write(adata, copy, uns=results)
 
 
 def compare(
@@ -195,17 +199,14 @@ def compare(
         `recommendation` (sentences) and `table` (a data frame with one row per method and scaling, the best first).
     """
     key = free_key(adata, COMPARISON if key_added is None else key_added)
-    choice = choice_of(groupby, background, foreground, layer, obsm, mask_var, blocks, None, None, None)
-    if labels is not None:
-        column(adata.obs, labels, "labels", "adata.obs")
-    cells, table = _read(adata, choice, copy)
+    classes = None if labels is None else column(adata.obs, labels, "labels", "adata.obs")
+    cells, table = _read(adata, Choice(groupby, background, foreground, layer, obsm, mask_var, blocks), copy)
     check_n_comps(n_comps, len(cells.names))
-    classes = None if labels is None else np.asarray(adata.obs[labels])[cells.groups.foreground]
     study = cells.study(cells.split(table), labels=classes)
     found = compare_tables(study, n_components=n_comps, random_state=stored_seed(random_state))
-    params = storable(cells.params | {"n_comps": n_comps, "labels": labels, "random_state": random_state})
-    summary = {"params": params, "recommendation": found.recommendation, "table": frame(found.table())}
-    return write(adata, Results({key: summary}), copy=copy)
+    params = vars(cells.choice) | {"n_comps": n_comps, "labels": labels, "random_state": random_state}
+    summary = {"params": storable(params), "recommendation": found.recommendation, "table": frame(found.table())}
+    return write(adata, copy, uns={key: summary})
 
 
 def by_group(
@@ -268,35 +269,34 @@ def by_group(
     ['B', 'Mono', 'T']
     """
     key = free_key(adata, BY_GROUP if key_added is None else key_added)
-    choice = choice_of(groupby, background, foreground, layer, obsm, mask_var, blocks, pairs, regress_out, None)
-    whole = choose(adata, **choice)  # raises for what is wrong with all cells
+    choice = Choice(groupby, background, foreground, layer, obsm, mask_var, blocks, pairs, regress_out)
+    whole = choose(adata, choice)  # raises for what is wrong with all cells
     check_n_comps(n_comps, len(whole.names))
     check_count(n_genes, "n_genes")
     check_writable(adata, copy)
     seed, names = stored_seed(random_state), column(adata.obs, split, "split", "adata.obs").tolist()
-    warn_of_groups(adata.obs, whole)
+    warn_of_groups(adata.obs, whole, split)
     warn_of_depth(adata, whole)
     labels = np.array(["" if is_missing(own) else str(own) for own in names], dtype=object)
     types = sorted(set(labels[np.concatenate(list(whole.groups))]) - {""})
-    rows: list[dict[str, Any]] = []
+    rows: list[dict[str, Any]] = []  # of the table, with what is known
     for name in (types[k] for k in natural_order(types)):
         counts = [int(np.sum(labels[cells] == name)) for cells in whole.groups]
-        about = {"group": name, "n_cases": counts[0], "n_controls": sum(counts[1:])}
+        about = {"group": name, "component": 0, "n_cases": counts[0], "n_controls": sum(counts[1:])}
         if min(counts) < 2:
             few = f"{plural(counts[0], 'case')} and {plural(about['n_controls'], 'control')}"
-            rows.append(about | {"component": 0, "note": f"{few}: each group needs at least 2 cells"})
+            rows.append(about | {"note": f"{few}: each group needs at least 2 cells"})
             continue
         try:
-            cells = choose(adata[labels == name], **choice)
+            cells = choose(adata[labels == name], choice)
             model = ContraPCA(n_comps, gamma=gamma, scale=scale, random_state=seed)
             with in_own_words():
                 model, _, held_out = fitted(cells, model)
         except (GroupError, RankError, InfeasibleGammaError) as error:
-            rows.append(about | {"component": 0, "note": str(error)})
+            rows.append(about | {"note": str(error)})
             continue
-        W = model.fit_.loadings
-        for k in range(n_comps):
-            order = np.argsort(-np.abs(W[:, k]), kind="stable")[:n_genes]
+        for k, of_genes in enumerate(model.fit_.loadings.T):
+            order = np.argsort(-np.abs(of_genes), kind="stable")[:n_genes]
             row = about | {"component": k + 1, "genes": ", ".join(cells.names[j] for j in order)}
             if held_out is None:
                 row["note"] = "too few cells or donors, or missing values: not judged on unseen cells"
@@ -304,22 +304,93 @@ def by_group(
                 row |= {"ratio": held_out.ratios[k], "agreement": held_out.agreement[k]}
                 row |= {"low": held_out.intervals[k, 0], "high": held_out.intervals[k, 1]}
                 row |= {"p": held_out.p_values[k], "max_share": held_out.largest_share[k]}
-                row["found_again"] = held_out.found_again[k]
+                row["supported"] = held_out.found_again[k]  # and, below, at most so many false discoveries
             rows.append(row)
-    p = np.array([row.get("p", np.nan) for row in rows], dtype=float)
-    p_adjusted = np.full(p.size, np.nan)
-    if (judged := np.isfinite(p)).any():
-        p_adjusted[judged] = scipy.stats.false_discovery_control(p[judged])
-    again = np.array([row.get("found_again", False) for row in rows], dtype=bool)
-    sizes = ("group", "component", "n_cases", "n_controls")
-    columns: dict[str, Any] = {name: [row[name] for row in rows] for name in sizes}
-    columns |= {name: np.array([row.get(name, np.nan) for row in rows], float) for name in ("ratio", "low", "high")}
-    columns |= {"p": p, "p_adjusted": p_adjusted}
-    columns |= {name: np.array([row.get(name, np.nan) for row in rows], float) for name in ("agreement", "max_share")}
-    columns["supported"] = again & (p_adjusted <= LEVEL)
-    columns |= {name: [row.get(name, "") for row in rows] for name in ("genes", "note")}
-    params = storable(whole.params | {"split": split, "n_comps": n_comps, "gamma": gamma, "scale": scale})
-    return write(adata, Results({key: {"params": params, "table": frame(columns)}}), copy=copy)
+    table = frame({name: [row.get(name, other) for row in rows] for name, other in BY_GROUP_COLUMNS.items()})
+    judged = table["p"].notna()
+    if judged.any():
+        table.loc[judged, "p_adjusted"] = scipy.stats.false_discovery_control(table["p"][judged])
+    table["supported"] &= table["p_adjusted"] <= LEVEL
+    params = vars(whole.choice) | {"split": split, "n_comps": n_comps, "gamma": gamma, "scale": scale}
+    return write(adata, copy, uns={key: {"params": storable(params), "table": table}})
+
+
+def report(
+    adata: Any,
+    key: str | None = None,
+    *,
+    output: str | os.PathLike[str] = "report.html",
+    groupby: str | None = None,
+    background: Any = None,
+    foreground: Any = None,
+    blocks: str | None = None,
+    labels: str | None = None,
+    layer: str | None = None,
+    obsm: str | None = None,
+    mask_var: Any = "auto",
+    test: bool = True,
+    depth: str = "warn",
+    gammas: int | None = None,
+    title: str | None = None,
+    progress: bool = True,
+) -> Report:
+    """Write a self-contained HTML file about stored results, or about a new ContraPCA with two components.
+
+    Parameters
+    ----------
+    adata : AnnData
+    key : str, optional
+        Of the results that a function of `contrapca.tl` has stored, by default "contrapca"; without `groupby`.
+    output : str or path-like, default "report.html"
+        Written atomically; an existing file is overwritten.
+    groupby, background, foreground, layer, obsm, mask_var
+        For a new ContraPCA, as for `contrapca.tl.contrapca`.
+    blocks : str, optional
+        Column of `obs` that says which cells belong together; by default that of the stored results.
+    labels : str, optional
+        Column of `obs` that colours the cases.
+    test, gammas, title, progress
+        As for `contrapca.report`.
+    depth : {"warn", "match", "ignore"}, default "warn"
+        What to do if counts add up to less in one group: a caveat, or a test at equal depth, as for `contrast_test`.
+        The totals over all genes are known here.
+
+    Returns
+    -------
+    Report
+        As for `contrapca.report`.
+    """
+    check_libraries()
+    if groupby is not None:
+        if key is not None:
+            raise ValueError(f"Both groupby={groupby!r} and key={key!r} were given: use key= for stored results only.")
+        model = ContraPCA(random_state=0)
+        choice = Choice(groupby, background, foreground, layer, obsm, mask_var, blocks)
+    else:
+        key = "contrapca" if key is None else key
+        model, choice = stored_model(adata, key), stored_choice(adata, key)
+        choice = replace(choice, blocks=blocks or choice.blocks)
+    cells = choose(adata, choice)
+    if cells.weights is not None or cells.covariates is not None:  # a report shows every row once, and fits to these
+        cells, model = cells.alike(SEED), clone(model)
+    warn_of_groups(adata.obs, cells)
+    rows = cells.split(cells.read(TEST_COPIES))
+    classes = None if labels is None else column(adata.obs, labels, "labels", "adata.obs")
+    study = cells.study(rows, labels=classes, names=np.asarray(adata.obs_names), label_name=labels)
+    tested: Any = test
+    if test and depth == "match":
+        alike, alike_rows = matched(adata, cells, rows, SEED)
+        tested = contrast_test(
+            alike.study(alike_rows),
+            max_components=max(MOST, model.n_components),
+            scale=model._scaling,
+            depth="ignore",
+            random_state=SEED,
+        )
+        tested = at_equal_depth(tested)
+    found = summarize(study, model, test=tested, depth=depth, gammas=gammas, title=title, progress=progress)
+    found.write(output)
+    return found
 
 
 def free_key(adata: Any, key: Any) -> str:
@@ -333,12 +404,12 @@ def free_key(adata: Any, key: Any) -> str:
     return found
 
 
-def _read(adata: Any, choice: dict[str, Any], copy: bool, depth: str = "warn") -> tuple[Cells, Rows]:
+def _read(adata: Any, choice: Choice, copy: bool, depth: str = "warn") -> tuple[Cells, Rows]:
     """The chosen cells, and the genes of all cells in memory."""
-    cells = choose(adata, **choice)
+    cells = choose(adata, choice)
     check_writable(adata, copy)
     warn_of_groups(adata.obs, cells)
-    table = cells.read()
+    table = cells.read(TEST_COPIES)
     if depth != "match":  # which takes logarithms
         warn_of_values(cells, table)
     if depth == "warn":

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from operator import add
@@ -17,13 +17,32 @@ from .._util.text import default_names, is_missing, joined, plural
 from ..data import Groups, encoded_of, tables_of, units_of
 from ..data.checks import are_counts
 from ..data.rows import DaskRows
-from ..estimators import ContrastSolver, SparseCPCA, latent_means, unfitted
+from ..estimators import (
+    CLVM,
+    CPCA,
+    PCPCA,
+    ContraPCA,
+    ContrastSolver,
+    RatioPCA,
+    SparseCPCA,
+    latent_means,
+    packed,
+    unfitted,
+)
 from ..exceptions import InfeasibleGammaError, RankError, warn
 from ..inference import GroupRows, HeldOutContrast, held_out_contrast, held_out_of, prepared
-from ._cells import Cells, background_argument, check_n_comps, choose
-from ._results import Keys, check_writable, fit_results, write
+from ._cells import Cells, Choice, background_argument, check_n_comps, choose, labels_of
+from ._results import MODEL, check_key, check_writable, evidence, storable, write
 from ._warnings import warn_of_counts, warn_of_depth, warn_of_groups, warn_of_values
 
+KEYS: dict[type, tuple[str, str]] = {  # of uns and, after "X_", of obsm; of varm
+    ContraPCA: ("contrapca", "ContraPCs"),
+    PCPCA: ("pcpca", "PCPCs"),
+    CPCA: ("cpca", "CPCs"),
+    CLVM: ("clvm", "CLVs"),
+    RatioPCA: ("ratiopca", "RatioPCs"),
+    SparseCPCA: ("sparse_cpca", "SparseCPCs"),
+}
 DTYPES = ("float32", "float64")
 SETTINGS = ("gamma", "n_shared", "ridge", "sparsity", "scale", "solver", "random_state")  # stored of an estimator
 MOST_CELLS, MIN_CELLS = 5000, 10  # of each group that judge the components
@@ -33,28 +52,45 @@ FEW_GENES, DIRECTIONS, FINDING_CELLS, ROUNDS = 200, 100, 1000, 2
 
 
 def run_fit(
-    adata: Any,
-    estimator: Any,
-    choice: Mapping[str, Any],
-    keys: Keys,
-    *,
-    n_comps: Any,
-    copy: bool,
-    dtype: Any,
+    adata: Any, estimator: Any, choice: Choice, *, n_comps: Any, key_added: str | None, copy: bool, dtype: Any
 ) -> Any:
-    """Fit an estimator to the cells of `choice` (arguments of `choose`), and store the results under some keys."""
-    cells = choose(adata, **choice)
+    """Fit an estimator to the chosen cells, and store the results under its keys, or all of them under one."""
+    cells = choose(adata, choice)
     check_n_comps(n_comps, len(cells.names))
     check_writable(adata, copy)
     check_option(str(np.dtype(dtype)), "dtype", DTYPES)
+    function, varm = KEYS[type(estimator)]
+    obsm = f"X_{function}"
+    if key_added is not None:
+        obsm = varm = function = check_key(key_added)
     asked = estimator.get_params(deep=False)
-    settings = {"n_comps": n_comps} | {name: asked[name] for name in SETTINGS if name in asked}
+    params = vars(cells.choice) | {"n_comps": n_comps} | {name: asked[name] for name in SETTINGS if name in asked}
     warn_of_groups(adata.obs, cells)
     warn_of_depth(adata, cells)
     with in_own_words():
         model, latents, held_out = fitted(cells, estimator)
-    results = fit_results(cells, model, latents, keys, adata.n_vars, dtype, settings, held_out)
-    return write(adata, results, copy=copy)
+    fit = model.fit_
+    summary: dict[str, Any] = {
+        "params": storable(params),
+        "variance": fit.variances.foreground,
+        "variance_ratio": fit.shares.foreground,
+        "background_variance": background_argument(fit.variances),
+        "embedding": obsm,
+        "cases": np.array(labels_of(adata.obs, cells.choice.groupby, cells.groups.foreground)),
+        MODEL: packed(model),
+    }
+    if isinstance(model, ContrastSolver) and model._contrasts:
+        summary |= {"gamma": float(fit.gamma), "gamma_max": np.nan if fit.limit is None else float(fit.limit)}
+    if held_out is not None:
+        summary |= evidence(held_out)
+    loadings: Array | None = fit.loadings.astype(dtype)
+    if not cells.of_genes:
+        summary["loadings"], loadings = loadings, None  # and those of an older fit go
+    elif cells.mask is not None:  # 0 for genes that were not used
+        every = np.zeros((adata.n_vars, fit.n_shown), dtype=dtype)
+        every[cells.mask] = loadings
+        loadings = every
+    return write(adata, copy, uns={function: summary}, obsm={obsm: latents.astype(dtype)}, varm={varm: loadings})
 
 
 @contextmanager
@@ -62,14 +98,10 @@ def in_own_words() -> Iterator[None]:
     """Name what users of `tl` gave, n_comps, in errors of estimators."""
     try:
         yield
-    except RankError as error:
+    except (RankError, InfeasibleGammaError) as error:
         if error.parameter != "n_components":
             raise
-        raise RankError(error.size, error.group, "n_comps") from error
-    except InfeasibleGammaError as error:
-        if getattr(error, "parameter", "") != "n_components":
-            raise
-        raise type(error)(*error._arguments[:-1], "n_comps") from error  # type: ignore[arg-type,call-arg]
+        raise error.naming("n_comps") from error
 
 
 def fitted(cells: Cells, estimator: Any) -> tuple[Any, Array, HeldOutContrast | None]:
@@ -89,6 +121,7 @@ def fitted(cells: Cells, estimator: Any) -> tuple[Any, Array, HeldOutContrast | 
     if searches and cells.blocks is not None:  # by halves of the donors
         estimator.set_params(gamma=held_out_contrast(estimator, study).gamma)
     model = estimator.fit(study)
+    del study  # its rows are copies
     table, known = adjusted(model, table, cells.covariates)
     return model, latents_where(model, table, known), on_unseen_cells(cells, table, model)
 
@@ -112,17 +145,16 @@ def adjusted(model: Any, table: Rows, covariates: Any) -> tuple[Rows, npt.NDArra
     return found, known
 
 
-def on_unseen_cells(cells: Cells, table: Any, model: Any, most: int | None = MOST_CELLS) -> HeldOutContrast | None:
+def on_unseen_cells(cells: Cells, table: Any, model: Any, *, by_all: bool = False) -> HeldOutContrast | None:
     """`held_out_contrast` of a fitted model with some of the cells, if both groups have enough and no value is missing.
 
     More than 200 genes are judged in the 100 strongest directions of both groups together. The effect of covariates has
     been taken out of the table.
     """
-    chosen = cells.groups.map(lambda own: spread_out(own.size, most))
-    if min(own.size for own in chosen) < MIN_CELLS:
+    places = cells.groups.map(lambda own: own[spread_out(own.size, None if by_all else MOST_CELLS)])
+    if min(own.size for own in places) < MIN_CELLS:
         return None
-    some = cells.some(chosen)
-    places = some.groups
+    some = replace(cells, groups=places, covariates=None)
     if isinstance(table, DaskRows):
         inside = np.isin(np.arange(table.shape[0]), np.concatenate(list(places)))
         table, places = table[inside][:], places.map(lambda own: np.cumsum(inside)[own] - 1)
@@ -130,15 +162,17 @@ def on_unseen_cells(cells: Cells, table: Any, model: Any, most: int | None = MOS
     if not all(np.isfinite(own.sum()) for own in rows):
         return None
     latents = latents_of(model, rows.foreground)
-    for c in range(len(some.conditions)):  # each is about its own mean
-        latents[some.condition_of == c] -= latents[some.condition_of == c].mean(axis=0)
+    if some.condition_of is not None:  # each is about its own mean
+        condition_of = some.condition_of[some.groups.foreground]
+        for own in (condition_of == name for name in some.choice.foreground):
+            latents[own] -= latents[own].mean(axis=0)
     alike = model
     if len(cells.names) > FEW_GENES and not isinstance(model, SparseCPCA):
         alike, rows = _in_strongest_directions(model, rows)
     alike = prepared(alike)
     if alike._holds_rows_out:
         alike._with_strength(model.fit_.gamma)
-    study = replace(some, covariates=None, names=default_names(rows.foreground.shape[1])).study(rows)
+    study = replace(some, names=default_names(rows.foreground.shape[1])).study(rows)
     try:
         tables = tables_of(study, allow_missing=False)
         unit_of = units_of(study, tables, least=2, what="holding rows out")

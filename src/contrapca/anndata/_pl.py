@@ -17,12 +17,12 @@ from .._util.text import did_you_mean, is_missing, listed
 from ..data import genes_of, regress_out
 from ..estimators import ContrastSolver
 from ..inference import LEAST_P, contrast_path
-from ..plots import BACKGROUND_COLOUR, COLOURS, axes_or_current, latents, path_curves, shown, tidy
+from ..plots import BACKGROUND_COLOUR, COLOURS, axes_or_current, latents, path_curves, tidy
 from ..plots import loadings as loading_bars
-from ._cells import choose, group_values, loaded
+from ._cells import choose, group_values, labels_in, loaded
 from ._evidence import BY_GROUP, TEST
-from ._get import model as stored_model
 from ._results import check_component, stored, stored_choice, supported
+from ._results import model as stored_model
 
 NEITHER_COLOUR = "#CFCFCF"  # cells of neither group
 TITLE_WIDTH = 72  # characters
@@ -87,24 +87,26 @@ def embedding(
     if place not in adata.obsm:
         raise ValueError(f"adata.obsm[{place!r}], the latents of these results, is gone: run contrapca.tl again.")
     Z = np.asarray(adata.obsm[place])
+    if Z.shape[1] == 1:
+        raise ValueError(
+            f"This plot needs two components, but adata.uns[{key!r}] has one: run the function of contrapca.tl with "
+            "n_comps=2, or see pl.held_out and pl.loadings."
+        )
     chosen = _two_components(components, Z.shape[1])
     Z = Z[:, [k - 1 for k in chosen]]
-    background = params["background"]
-    parts = background.values() if isinstance(background, Mapping) else [background]
-    labels = [label for part in parts for label in np.atleast_1d(part).tolist()]
     values = group_values(adata.obs, params["groupby"]).tolist()
-    controls = np.array([value in labels for value in values], dtype=bool)
-    if not controls.any():
-        raise ValueError(
-            f"adata.obs[{params['groupby']!r}] no longer has {listed(labels)}, the background of these results: rename "
-            "the values back, or run the function of contrapca.tl again."
-        )
-    cases = ~controls
-    if "foreground" in params:  # others are in neither group
-        asked = params["foreground"]
-        own = asked.values() if isinstance(asked, Mapping) else [asked]
-        named = [label for part in own for label in np.atleast_1d(part).tolist()]
-        cases &= np.array([value in named for value in values], dtype=bool)
+    background = labels_in(params["background"])
+    every = [value for value in values if value not in background]
+    foreground = labels_in(entry.get("cases", params.get("foreground", every)))  # results of 0.2 before have no cases
+    groups = []
+    for group, labels in (("foreground", foreground), ("background", background)):
+        groups.append(np.array([value in labels for value in values], dtype=bool))
+        if not groups[-1].any():
+            raise ValueError(
+                f"adata.obs[{params['groupby']!r}] no longer has {listed(labels)}, the {group} of these results: "
+                "rename the values back, or run the function of contrapca.tl again."
+            )
+    cases, controls = groups
     known = np.isfinite(Z).all(axis=1)  # cells whose type the fit does not know have no latents
     real = supported(entry)
     names = [f"{place.removeprefix('X_')}{k}{_doubt(real, k)}" for k in chosen]  # named as scanpy labels them
@@ -142,7 +144,9 @@ def _finished(ax: Any, show: bool, save: Any) -> Any:
     """The axes, whose figure is saved and shown first if that is wanted."""
     if save is not None:
         ax.figure.savefig(save, dpi=150, bbox_inches="tight")
-    return shown(ax, show)
+    if show:
+        require("matplotlib.pyplot", extra="plot").show()
+    return ax
 
 
 def _coloured(adata: Any, color: str, cells: npt.NDArray[np.bool_], layer: str | None, palette: Any) -> dict[str, Any]:
@@ -259,8 +263,9 @@ def variance(adata: Any, key: str = "contrapca", *, ax: Any = None, show: bool =
     background, real = entry["background_variance"], supported(entry)
     named = background if isinstance(background, Mapping) else {"controls": background}
     bars: list[tuple[str, Any, Any]] = [("cases", COLOURS[0], entry["variance"])]
-    for j, (name, own) in enumerate(named.items()):
-        bars.append((name, _lighter(BACKGROUND_COLOUR, 0.4 * j / len(named)), own))
+    grey = np.array(require("matplotlib.colors", extra="plot").to_rgb(BACKGROUND_COLOUR))
+    for j, (name, own) in enumerate(named.items()):  # each lighter than the one before
+        bars.append((name, tuple(grey + (1 - grey) * 0.4 * j / len(named)), own))
     ax, k = axes_or_current(ax), np.arange(1, np.size(entry["variance"]) + 1)
     width = 0.8 / len(bars)
     for j, (name, colour, values) in enumerate(bars):
@@ -274,18 +279,12 @@ def variance(adata: Any, key: str = "contrapca", *, ax: Any = None, show: bool =
     return _finished(ax, show, save)
 
 
-def _lighter(colour: str, share: float) -> tuple[float, ...]:
-    """A colour mixed with white."""
-    rgb = np.array(require("matplotlib.colors", extra="plot").to_rgb(colour))
-    return tuple((rgb + (1 - rgb) * share).tolist())
-
-
 def by_group(adata: Any, key: str = BY_GROUP, *, ax: Any = None, show: bool = False, save: Any = None) -> Any:
     """Dot plot of `contrapca.tl.by_group`: types by components.
 
     The colour says how many times as much unseen cases vary as unseen controls, the size how certain that is, and a
-    black ring that the component is supported: found again, and at most 5 % false discoveries. The two strongest
-    genes stand beside the dots. Types without a result have a note.
+    black ring that the component is supported: found again, and p_adjusted at most 0.025. The two strongest genes
+    stand beside the dots. Types without a result have a note.
 
     Parameters
     ----------
@@ -360,7 +359,7 @@ def gamma_path(
     model = stored_model(adata, key)
     if not (isinstance(model, ContrastSolver) and model._contrasts):
         raise ValueError(f"adata.uns[{key!r}] is a {type(model).__name__}, which has no gamma.")
-    cells = choose(adata, **stored_choice(adata, key))
+    cells = choose(adata, stored_choice(adata, key))
     if cells.names != model.fit_.scaling.foreground.labels:
         raise ValueError(
             f"The genes are not those of adata.uns[{key!r}] any more: the mask or the order of genes has changed. Run "

@@ -1,38 +1,22 @@
-"""Results inside an AnnData: under which keys, in which form, all of them or none."""
+"""Results inside an AnnData: written all or none, and read as they are, as a model or as data frames."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import fields, replace
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from .._files import unpack
 from .._util.arrays import Array
 from .._util.checks import check_count
 from .._util.text import did_you_mean, listed
-from ..estimators import ContrastSolver, packed
 from ..inference import HeldOutContrast
-from ._cells import Cells, background_argument
+from ._cells import Choice, frame
 
 MODEL = "model"  # the arrays of a saved model, in uns
-
-
-@dataclass(frozen=True)
-class Keys:
-    """Where the results of a function are stored."""
-
-    obsm: str
-    varm: str
-    uns: str
-
-    @classmethod
-    def of(cls, function: str, varm: str, key_added: str | None) -> Keys:
-        """The keys of a function, as scanpy names them; `key_added` takes the place of all three."""
-        if key_added is None:
-            return cls(f"X_{function}", varm, function)
-        return cls(*[check_key(key_added)] * 3)
 
 
 def check_key(key_added: Any) -> str:
@@ -45,15 +29,6 @@ def check_key(key_added: Any) -> str:
     return key_added
 
 
-@dataclass(frozen=True)
-class Results:
-    """What is written: arrays of cells and genes, and a dict of plain values."""
-
-    uns: dict[str, Any]
-    obsm: dict[str, Array] = field(default_factory=dict)
-    varm: dict[str, Array | None] = field(default_factory=dict)  # None removes what was stored before
-
-
 def check_writable(adata: Any, copy: bool) -> None:
     """Raise before the work if results could not be stored."""
     if adata.isbacked and (copy or adata.is_view):
@@ -64,53 +39,16 @@ def check_writable(adata: Any, copy: bool) -> None:
         )
 
 
-def write(adata: Any, results: Results, *, copy: bool) -> Any:
-    """Store results in the AnnData (returns None), or in a copy (returns it)."""
+def write(adata: Any, copy: bool, **results: Mapping[str, Any]) -> Any:
+    """Store results in places of the AnnData (returns None), or of a copy (returns it); None removes an older one."""
     target = adata.copy() if copy else adata
-    for place in ("obsm", "varm", "uns"):
-        for key, value in getattr(results, place).items():
+    for place, entries in results.items():
+        for key, value in entries.items():
             if value is not None:
                 getattr(target, place)[key] = value
             elif key in getattr(target, place):
                 del getattr(target, place)[key]
     return target if copy else None
-
-
-def fit_results(
-    cells: Cells,
-    model: Any,
-    latents: Array,
-    keys: Keys,
-    n_genes: int,
-    dtype: Any,
-    params: Mapping[str, Any],
-    held_out: HeldOutContrast | None,
-) -> Results:
-    """The results of a fitted model; `n_genes` are all genes of the AnnData, also those that were not used."""
-    fit = model.fit_
-    summary: dict[str, Any] = {
-        "params": storable(cells.params | dict(params)),
-        "variance": fit.variances.foreground,
-        "variance_ratio": fit.shares.foreground,
-        "background_variance": background_argument(fit.variances),
-        "embedding": keys.obsm,
-        MODEL: packed(model),
-    }
-    if isinstance(model, ContrastSolver) and model._contrasts:
-        summary |= {"gamma": float(fit.gamma), "gamma_max": np.nan if fit.limit is None else float(fit.limit)}
-    if held_out is not None:
-        summary |= evidence(held_out)
-    loadings = fit.loadings.astype(dtype)
-    varm: dict[str, Array | None] = {keys.varm: None}
-    if not cells.of_genes:
-        summary["loadings"] = loadings
-    elif cells.mask is None:
-        varm = {keys.varm: loadings}
-    else:
-        every = np.zeros((n_genes, loadings.shape[1]), dtype=dtype)
-        every[cells.mask] = loadings
-        varm = {keys.varm: every}
-    return Results({keys.uns: summary}, {keys.obsm: latents.astype(dtype)}, varm)
 
 
 def evidence(held_out: HeldOutContrast) -> dict[str, Any]:
@@ -168,28 +106,155 @@ def check_component(component: Any, n_components: int) -> None:
         raise ValueError(f"component={component} must be one of the {n_components} components, counting from 1.")
 
 
-def stored_choice(adata: Any, key: str) -> dict[str, Any]:
-    """The arguments of `choose` that are stored with results."""
-    names = (
-        "groupby",
-        "background",
-        "foreground",
-        "layer",
-        "obsm",
-        "mask_var",
-        "blocks",
-        "pairs",
-        "regress_out",
-        "within",
-    )
-    params = {name: stored(adata, key)["params"].get(name) for name in names}
-    mask = params.pop("mask_var")
-    found = {name: _read_value(value) for name, value in params.items()}
-    return found | {"mask_var": mask if mask is None or isinstance(mask, str) else np.asarray(mask)}
+def stored_choice(adata: Any, key: str) -> Choice:
+    """The choice of cells and genes that is stored with results."""
+    params = stored(adata, key)["params"]
+    choice = Choice(**{field.name: _as_given(params.get(field.name)) for field in fields(Choice)})
+    mask = params.get("mask_var")
+    return replace(choice, mask_var=mask if mask is None or isinstance(mask, str) else np.asarray(mask))
 
 
-def _read_value(value: Any) -> Any:
+def _as_given(value: Any) -> Any:
     """A stored setting as it was given."""
     if isinstance(value, Mapping):
-        return {name: _read_value(part) for name, part in value.items()}
+        return {name: _as_given(part) for name, part in value.items()}
     return value.tolist() if hasattr(value, "tolist") else value
+
+
+def model(adata: Any, key: str = "contrapca") -> Any:
+    """The fitted model that a function of `contrapca.tl` stored, with all its methods.
+
+    Parameters
+    ----------
+    adata : AnnData
+    key : str, default "contrapca"
+        Key of `uns`: the function's name, or its `key_added`.
+
+    Returns
+    -------
+    ContraPCA, PCPCA, CPCA, CLVM, RatioPCA or SparseCPCA
+        As after its fit: it transforms, scores and samples. Its features are the genes that were used, in the order of
+        `adata.var_names`. An AnnData in place of a table is taken by the names of these genes, from the layer of the
+        fit, `get.model(adata).transform(new)`; without one, tables have exactly these columns.
+
+    Examples
+    --------
+    >>> import contrapca
+    >>> adata = contrapca.datasets.make_cells(random_state=0)
+    >>> contrapca.tl.contrapca(adata, groupby="condition", background="ctrl", blocks="donor", n_comps=2)
+    >>> contrapca.get.model(adata)
+    ContraPCA(random_state=0)
+    """
+    members = {name: np.asarray(value) for name, value in stored(adata, key)[MODEL].items()}  # lazy ones are read
+    found = unpack(members, f"adata.uns[{key!r}]['{MODEL}']")
+    found._layer = stored(adata, key)["params"].get("layer")
+    return found
+
+
+def components(adata: Any, key: str = "contrapca", *, n_genes: int = 5) -> Any:
+    """What is known of each stored component: is it more than chance, is it found again, does one donor carry it?
+
+    Parameters
+    ----------
+    adata : AnnData
+    key : str, default "contrapca"
+        Key of `uns`: the function's name, or its `key_added`. After `contrapca.tl.test(adata, key)`, all cells have
+        judged the components, and the test counts; before, at most 5000 of each group.
+    n_genes : int, default 5
+        Number of genes that are listed for each.
+
+    Returns
+    -------
+    pandas.DataFrame
+        One row for each component, counting from 1. Columns: `component`; `supported` (the interval is above 1, other
+        halves find the component again, and the test, if there was one, has found something); `ratio` of the cases'
+        variance to the controls' on unseen cells, `low` and `high` of its 95 % interval, and `p` of "no more than in
+        the controls", for each component by itself; `agreement` of halves and `found_again`; `max_donor_share` (without
+        donors `max_cell_share`), the largest part of the cases' variance that is of one of them; `genes`, the
+        strongest. If unseen cells could not judge, only `component` and `genes`.
+
+    Examples
+    --------
+    >>> import contrapca
+    >>> adata = contrapca.datasets.make_cells(random_state=0)
+    >>> contrapca.tl.contrapca(adata, groupby="condition", background="ctrl", blocks="donor", n_comps=2)
+    >>> contrapca.get.components(adata)["supported"].tolist()
+    [True, False]
+    """
+    entry, W, names = stored(adata, key), *_loadings(model(adata, key))
+    orders = np.argsort(-np.abs(W), axis=0, kind="stable")[: check_count(n_genes, "n_genes")]
+    columns: dict[str, Any] = {"component": np.arange(1, W.shape[1] + 1)}
+    if (known := supported(entry)) is not None:
+        interval, params = np.asarray(entry["held_out_interval"]), entry["params"]
+        by_donor = "blocks" in params or "pairs" in params
+        columns |= {"supported": known, "ratio": np.asarray(entry["held_out_ratio"])}
+        columns |= {"low": interval[:, 0], "high": interval[:, 1]}
+        if "held_out_p" in entry:  # not in results of older versions
+            columns["p"] = np.asarray(entry["held_out_p"])
+        columns |= {"agreement": np.asarray(entry["agreement"]), "found_again": np.asarray(entry["found_again"], bool)}
+        columns["max_donor_share" if by_donor else "max_cell_share"] = np.asarray(entry["largest_share"])
+    return frame(columns | {"genes": [", ".join(names[order]) for order in orders.T]})
+
+
+def _loadings(fitted: Any) -> tuple[Array, npt.NDArray[Any]]:
+    """Loadings (D, k) of a model, and the names of its genes."""
+    return fitted.fit_.loadings, np.array(fitted.fit_.scaling.foreground.labels, dtype=object)
+
+
+def loadings(
+    adata: Any,
+    key: str = "contrapca",
+    *,
+    component: int | None = None,
+    n_genes: int | None = None,
+    wide: bool = False,
+) -> Any:
+    """The loadings of all genes that were used, strongest first.
+
+    Parameters
+    ----------
+    adata : AnnData
+    key : str, default "contrapca"
+        Key of `uns`: the function's name, or its `key_added`.
+    component : int, optional
+        One component, counting from 1; by default all.
+    n_genes : int, optional
+        Number of genes of each component; by default all.
+    wide : bool, default False
+        A matrix for enrichment analysis instead: a row for each gene, in the order of `adata.var_names`, and a column
+        for each component. `gseapy.prerank` takes a column of it, and decoupler its transpose.
+
+    Returns
+    -------
+    pandas.DataFrame
+        One row for each component and gene, by component and then by magnitude of the loading. Columns: `component`,
+        `rank` (both from 1), `gene`, `loading`, `foreground_variance` and `background_variance` of the gene (with
+        several backgrounds one column for each, by name).
+
+    Examples
+    --------
+    >>> import contrapca
+    >>> adata = contrapca.datasets.make_cells(random_state=0)
+    >>> contrapca.tl.contrapca(adata, groupby="condition", background="ctrl", blocks="donor", n_comps=2)
+    >>> contrapca.get.loadings(adata, component=1, n_genes=3)["rank"].tolist()
+    [1, 2, 3]
+    """
+    fitted = model(adata, key)
+    W, names = _loadings(fitted)
+    if component is not None:
+        check_component(component, W.shape[1])
+    components = range(1, W.shape[1] + 1) if component is None else [component]
+    if wide:
+        return frame({f"{key}{k}": W[:, k - 1] for k in components}).set_index(names)
+    shown = W.shape[0] if n_genes is None else min(check_count(n_genes, "n_genes"), W.shape[0])
+    orders = [np.argsort(-np.abs(W[:, k - 1]), kind="stable")[:shown] for k in components]
+    genes = np.concatenate(orders)
+    table = {
+        "component": np.repeat(list(components), shown),
+        "rank": np.tile(np.arange(1, shown + 1), len(orders)),
+        "gene": names[genes],
+        "loading": np.concatenate([W[order, k - 1] for k, order in zip(components, orders, strict=True)]),
+    }
+    return frame(
+        table | dict(fitted.fit_.scaling.map_named(lambda name, own: (f"{name}_variance", own.variance[genes])))
+    )

@@ -11,10 +11,10 @@ from .._util.arrays import is_sparse
 from .._util.checks import check_option
 from ..data import genes_of
 from ..estimators import CLVM, CPCA, PCPCA, ContraPCA, RatioPCA, SparseCPCA
-from ._cells import choice_of, covariates_of, loaded, stored_seed
+from ._cells import Choice, covariates_of, loaded, stored_seed
 from ._fit import DTYPES, adjusted, latents_where, run_fit
-from ._get import model as stored_model
-from ._results import Keys, Results, check_key, check_writable, stored, stored_choice, write
+from ._results import check_key, check_writable, stored, stored_choice, write
+from ._results import model as stored_model
 
 
 def contrapca(
@@ -107,11 +107,11 @@ def contrapca(
           Those of controls tell where they lie along the axes of the cases.
         - `varm["ContraPCs"]`, shape (n_vars, n_comps): loadings, how much one unit of each latent adds to each gene; 0
           for genes that were not used.
-        - `uns["contrapca"]`: `params`; `variance`, `variance_ratio` (of the cases along each component) and
-          `background_variance`, shape (n_comps,), a dict if there are several backgrounds; `gamma` and `gamma_max`, its
-          limit (nan if not computed); what unseen cells (with `blocks`, of unseen donors) say of each component, as
-          `contrapca.held_out_contrast` finds it with at most 5000 cells of each group and, with more than 200 genes, in
-          the 100 strongest directions of all: `held_out_ratio` (n_comps,),
+        - `uns["contrapca"]`: `params`; `cases`, the values of `groupby` that are cases; `variance`, `variance_ratio`
+          (of the cases along each component) and `background_variance`, shape (n_comps,), a dict if there are several
+          backgrounds; `gamma` and `gamma_max`, its limit (nan if not computed); what unseen cells (with `blocks`, of
+          unseen donors) say of each component, as `contrapca.held_out_contrast` finds it with at most 5000 cells of
+          each group and, with more than 200 genes, in the 100 strongest directions of all: `held_out_ratio` (n_comps,),
           `held_out_interval` (n_comps, 2), `held_out_p`, `agreement`, `found_again` and `largest_share`, shape
           (n_comps,), which `contrapca.get.components` returns as a table; of several conditions, `conditions`,
           `condition_ratio` and `condition_interval`, shape (conditions, n_comps, ...); and `model`, the arrays of the
@@ -126,9 +126,8 @@ def contrapca(
     (600, 2)
     """
     model = ContraPCA(n_comps, gamma=gamma, scale=scale, solver=solver, random_state=stored_seed(random_state))
-    choice = choice_of(groupby, background, foreground, layer, obsm, mask_var, blocks, pairs, regress_out, within)
-    keys = Keys.of("contrapca", "ContraPCs", key_added)
-    return run_fit(adata, model, choice, keys, n_comps=n_comps, copy=copy, dtype=dtype)
+    choice = Choice(groupby, background, foreground, layer, obsm, mask_var, blocks, pairs, regress_out, within)
+    return run_fit(adata, model, choice, n_comps=n_comps, key_added=key_added, copy=copy, dtype=dtype)
 
 
 def pcpca(
@@ -169,9 +168,8 @@ solver, key_added, copy, dtype, random_state
         As for `contrapca.tl.contrapca`, with the keys `obsm["X_pcpca"]`, `varm["PCPCs"]` and `uns["pcpca"]`.
     """
     model = PCPCA(n_comps, gamma=gamma, scale=scale, solver=solver, random_state=stored_seed(random_state))
-    choice = choice_of(groupby, background, foreground, layer, obsm, mask_var, blocks, pairs, regress_out, within)
-    keys = Keys.of("pcpca", "PCPCs", key_added)
-    return run_fit(adata, model, choice, keys, n_comps=n_comps, copy=copy, dtype=dtype)
+    choice = Choice(groupby, background, foreground, layer, obsm, mask_var, blocks, pairs, regress_out, within)
+    return run_fit(adata, model, choice, n_comps=n_comps, key_added=key_added, copy=copy, dtype=dtype)
 
 
 def cpca(
@@ -214,9 +212,8 @@ key_added, copy, dtype
         As for `contrapca.tl.contrapca`, with the keys `obsm["X_cpca"]`, `varm["CPCs"]` and `uns["cpca"]`.
     """
     model = CPCA(n_comps, gamma=gamma, scale=scale, solver=solver)
-    choice = choice_of(groupby, background, foreground, layer, obsm, mask_var, blocks, pairs, regress_out, within)
-    keys = Keys.of("cpca", "CPCs", key_added)
-    return run_fit(adata, model, choice, keys, n_comps=n_comps, copy=copy, dtype=dtype)
+    choice = Choice(groupby, background, foreground, layer, obsm, mask_var, blocks, pairs, regress_out, within)
+    return run_fit(adata, model, choice, n_comps=n_comps, key_added=key_added, copy=copy, dtype=dtype)
 
 
 def clvm(
@@ -258,9 +255,8 @@ key_added, copy, dtype
         gamma.
     """
     model = CLVM(n_shared, n_comps, scale=scale)
-    choice = choice_of(groupby, background, foreground, layer, obsm, mask_var, blocks, pairs, regress_out, within)
-    keys = Keys.of("clvm", "CLVs", key_added)
-    return run_fit(adata, model, choice, keys, n_comps=n_comps, copy=copy, dtype=dtype)
+    choice = Choice(groupby, background, foreground, layer, obsm, mask_var, blocks, pairs, regress_out, within)
+    return run_fit(adata, model, choice, n_comps=n_comps, key_added=key_added, copy=copy, dtype=dtype)
 
 
 def ratiopca(
@@ -301,9 +297,8 @@ solver, key_added, copy, dtype
         there is no gamma.
     """
     model = RatioPCA(n_comps, ridge=ridge, scale=scale, solver=solver)
-    choice = choice_of(groupby, background, foreground, layer, obsm, mask_var, blocks, pairs, regress_out, within)
-    keys = Keys.of("ratiopca", "RatioPCs", key_added)
-    return run_fit(adata, model, choice, keys, n_comps=n_comps, copy=copy, dtype=dtype)
+    choice = Choice(groupby, background, foreground, layer, obsm, mask_var, blocks, pairs, regress_out, within)
+    return run_fit(adata, model, choice, n_comps=n_comps, key_added=key_added, copy=copy, dtype=dtype)
 
 
 def sparse_cpca(
@@ -347,9 +342,8 @@ solver, key_added, copy, dtype
         `uns["sparse_cpca"]`.
     """
     model = SparseCPCA(n_comps, sparsity=n_genes, gamma=gamma, scale=scale, solver=solver)
-    choice = choice_of(groupby, background, foreground, layer, obsm, mask_var, blocks, pairs, regress_out, within)
-    keys = Keys.of("sparse_cpca", "SparseCPCs", key_added)
-    return run_fit(adata, model, choice, keys, n_comps=n_comps, copy=copy, dtype=dtype)
+    choice = Choice(groupby, background, foreground, layer, obsm, mask_var, blocks, pairs, regress_out, within)
+    return run_fit(adata, model, choice, n_comps=n_comps, key_added=key_added, copy=copy, dtype=dtype)
 
 
 def project(
@@ -394,19 +388,18 @@ def project(
     >>> contrapca.tl.project(new[:, ::-1].copy(), adata, copy=True).obsm["X_contrapca"].shape
     (600, 2)
     """
-    model, entry, choice = stored_model(reference, key), stored(reference, key), stored_choice(reference, key)
+    model, choice = stored_model(reference, key), stored_choice(reference, key)
     check_writable(adata, copy)
     check_option(str(np.dtype(dtype)), "dtype", DTYPES)
-    if choice["obsm"] is not None:
+    if choice.obsm is not None:
         raise ValueError(
-            f"{key!r} was fitted to obsm[{choice['obsm']!r}], not to genes: project the new cells into that embedding, "
+            f"{key!r} was fitted to obsm[{choice.obsm!r}], not to genes: project the new cells into that embedding, "
             "and use get.model(reference).transform on it."
         )
-    table = loaded(genes_of(adata, model.fit_.scaling.foreground.labels, layer or choice["layer"]))
-    covariates = covariates_of(adata.obs, choice["regress_out"] or [], choice["within"])
+    table = loaded(genes_of(adata, model.fit_.scaling.foreground.labels, layer or choice.layer))
+    covariates = covariates_of(adata.obs, choice.regress_out or [], choice.within)
     if covariates is not None and is_sparse(table):
         table = table.toarray()
-    table, known = adjusted(model, table, covariates)
-    latents = latents_where(model, table, known).astype(dtype)
-    place = str(entry["embedding"]) if key_added is None else check_key(key_added)
-    return write(adata, Results({}, {place: latents}), copy=copy)
+    latents = latents_where(model, *adjusted(model, table, covariates)).astype(dtype)
+    place = str(stored(reference, key)["embedding"]) if key_added is None else check_key(key_added)
+    return write(adata, copy, obsm={place: latents})

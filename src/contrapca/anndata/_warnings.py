@@ -24,7 +24,7 @@ from ..data import (
 )
 from ..data.checks import are_counts, depth_finding
 from ..exceptions import TableWarning, warn
-from ._cells import Cells, background_argument, group_values, is_lazy
+from ._cells import Cells, background_argument, is_lazy, labels_of
 
 TOTALS = ("total_counts", "n_counts", "nCount_RNA")  # columns of obs, as scanpy and Seurat name them
 MAX_ROWS = 1000  # of each group, for the warning
@@ -51,25 +51,21 @@ def warn_of_counts() -> None:
     )
 
 
-def warn_of_groups(obs: Any, cells: Cells) -> None:
-    """Warn of case groups that are pooled without being asked for, and of donors that are not used."""
-    groupby = cells.params["groupby"]
-    labels = list(dict.fromkeys(group_values(obs, groupby)[cells.groups.foreground].tolist()))
-    if cells.params["foreground"] is None and len(labels) > 1:
+def warn_of_groups(obs: Any, cells: Cells, split: str | None = None) -> None:
+    """Warn of case groups that are pooled without being asked for, and of donors that are neither used nor split by."""
+    groupby = cells.choice.groupby
+    labels = labels_of(obs, groupby, cells.groups.foreground)
+    if cells.choice.foreground is None and len(labels) > 1:
         warn(
             f"The cases are all cells with {listed(labels)} in adata.obs[{groupby!r}], about one mean, so a difference "
             "between the means of these groups looks like a contrast: name one with foreground=, or all of them in a "
             "list if that is meant."
         )
-    _warn_of_donors(obs, cells)
-
-
-def _warn_of_donors(obs: Any, cells: Cells) -> None:
-    """Warn if a column of `obs` looks like donors or batches, and there are no blocks."""
+    # A column of `obs` may look like donors or batches.
     if cells.blocks is not None:
         return
     n_cells = sum(own.size for own in cells.groups)
-    columns = [name for name in obs.columns if name != cells.params["groupby"]]
+    columns = [name for name in obs.columns if name not in (groupby, split)]
     # The most likely donors first, by what their names say.
     for name in (name for source in SOURCES_OF_CELLS for name in columns if names_source(str(name), [source])):
         codes = require("pandas", extra="anndata").factorize(np.asarray(obs[name]))[0]  # -1 where there is none
@@ -117,8 +113,7 @@ def matched(adata: Any, cells: Cells, rows: Groups[Rows], random_state: int | No
         random_state=random_state,
     )
     groups = cells.groups.map(lambda own, left: own[left], cells.groups.like(kept))
-    blocks = None if cells.blocks is None else cells.blocks.map(lambda own, left: own[left], cells.groups.like(kept))
-    return replace(cells, groups=groups, blocks=blocks), rows.like([X, Y])
+    return replace(cells, groups=groups), rows.like([X, Y])
 
 
 def _candidates(adata: Any, cells: Cells, rows: Indices) -> Iterator[Array]:

@@ -1,10 +1,8 @@
 """Figures of results (matplotlib, extra "plot")."""
 
-from ._biplot import biplot
-from ._conditions import heatmap
-from ._explore import comparison, gamma_panel, latent_scatter, loadings, path_curves, scree
+from ._explore import biplot, comparison, gamma_panel, heatmap, latent_scatter, loadings, path_curves, scree
 from ._labels import BACKGROUND_COLOUR, COLOURS, NO_LABEL, as_classes, for_legend, on_a_scale
-from ._latents import axes_or_current, latents, legend_of_figure, shown, tidy
+from ._latents import axes_or_current, latents, legend_of_figure, tidy
 from ._posterior import loading_intervals, subspace_draws, trace
 
 __all__ = [

@@ -42,13 +42,6 @@ def axes_or_current(ax: Axes | None) -> Axes:
     return ax
 
 
-def shown(ax: Any, show: bool) -> Any:
-    """The axes; their figure is shown first if that is wanted."""
-    if show:
-        require("matplotlib.pyplot", extra="plot").show()
-    return ax
-
-
 def tidy(ax: Axes, *, legend: bool = True) -> Axes:
     """Axes without a frame, with the legend beside the data, or above it where a colour bar is beside it."""
     ax.spines[["top", "right"]].set_visible(False)
