@@ -10,7 +10,7 @@ import numpy as np
 
 from .._util.arrays import Array, Rows, host, row_slices
 from .._util.checks import SCALES, check_count, check_option, generator
-from .._util.tables import Table
+from .._util.tables import Result, Table
 from ..contrast import dimensions_above_noise, has_plateau, top_eigenpairs
 from ..data import (
     Groups,
@@ -25,7 +25,6 @@ from ..data import (
 )
 from ..missing import collect
 from ..moments import Complete, Contrast, Moments
-from ._result import Result
 from ._splits import MIN_UNITS
 from ._test import ContrastTest, in_brief, refuse_weights, significance_of
 from ._verdict import SURE

@@ -14,7 +14,7 @@ from sklearn.exceptions import ConvergenceWarning
 from .._util.arrays import TINY, Array, Rows, spread_out
 from .._util.checks import check_n_components, generator
 from .._util.progress import Progress
-from .._util.tables import Table
+from .._util.tables import Result, Table
 from ..contrast import RANKED, Halves, Training, half_latents, many_problems, reproducible_contrast, unwarned
 from ..data import (
     Groups,
@@ -30,7 +30,6 @@ from ..exceptions import GroupError, SolverError
 from ..missing import filled_draws
 from ..moments import MAX_DENSE
 from ._held_out import measured_tables, prepared, study_halves
-from ._result import Result
 from ._test import ContrastTest, refuse_weights
 from ._verdict import verdict_on
 

@@ -37,9 +37,8 @@ from ..estimators import ContrastSolver, Likelihood
 from ..missing import any_folds
 from ..moments import DenseScatter, assign_folds, contrast, make_folds
 from ._compare import SILHOUETTE_ROWS, check_several, checked_classes, unit_variance_silhouette
-from ._contrast_path import check_estimator, path_of_data
 from ._held_out import prepared
-from ._path import ContrastPath
+from ._path import ContrastPath, check_estimator, path_of_data
 
 CRITERIA = ("contrast", "likelihood", "silhouette")
 HELD_OUT = ("contrast", "likelihood")  # criteria that hold rows out

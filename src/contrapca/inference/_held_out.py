@@ -10,7 +10,7 @@ import numpy as np
 
 from .._util.arrays import Array
 from .._util.checks import check_count, check_n_components, generator
-from .._util.tables import Table
+from .._util.tables import Result, Table
 from ..contrast import (
     FOUND_AGAIN,
     Halves,
@@ -40,8 +40,7 @@ from ..estimators import Decomposition, unfitted
 from ..exceptions import GroupError
 from ..missing import filled_draws, usable
 from ..moments import Parts, make_parts, mixture
-from ._cell_ratios import CellRatios, cell_ratios
-from ._result import Result
+from ._conditions import CellRatios, cell_ratios
 from ._splits import Flags
 
 

@@ -13,7 +13,7 @@ import scipy.special
 from .._util.arrays import Array
 from .._util.checks import SCALES, check_count, check_option, check_positive, generator
 from .._util.progress import Progress
-from .._util.tables import Table
+from .._util.tables import Result, Table
 from .._util.text import LEAST_P, joined, plural
 from ..data import (
     DEPTHS,
@@ -37,7 +37,6 @@ from ..exceptions import GroupError
 from ..missing import filled_draws, usable
 from ._designs import cell_units, check_cells, design_test, one_by_one, only_in_condition
 from ._outcomes import SplitOutcomes, combine, split_outcomes
-from ._result import Result
 from ._splits import MIN_UNITS, draw_splits, least_p_value, most_axes
 
 NOISIER = 1.2  # noise ratio above which a remark says that the cases vary more everywhere
