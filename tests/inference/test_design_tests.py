@@ -8,18 +8,10 @@ import oracle_designs as oracle
 from contrapca import Study, contrast_test
 from contrapca.data import Groups, conditions, doses, interaction
 from contrapca.exceptions import GroupError
-from contrapca.inference._chunks import GroupRows, chunk_moments
-from contrapca.inference._designs import (
-    compare_groups,
-    design_test,
-    interaction_p,
-    left_by,
-    mid_ranks,
-    refit_rows,
-    trend_p,
-)
-from contrapca.inference._splits import draw_splits
+from contrapca.inference._axes import GroupRows, chunk_moments, left_by, refit_rows
+from contrapca.inference._designs import compare_groups, design_test, interaction_p, mid_ranks, trend_p
 from contrapca.inference._spread import unit_values, upper_tail
+from contrapca.inference._test import draw_splits
 
 pd = pytest.importorskip("pandas")
 
@@ -223,8 +215,8 @@ def test_few_rows_of_a_dose_are_about_a_curve_of_their_own_half():
     finds = splits.finds[0]
 
     def halves(table):
-        groups = rows.map(lambda own: GroupRows(table[own], np.zeros(D), np.ones(D)))
-        return [own.half(finds, within=False) for own in refit_rows(groups, splits.chunks, None, test)]
+        groups = rows.map(lambda own, weights: GroupRows(table[own], np.zeros(D), np.ones(D), weights), test.weights)
+        return [own.half(finds, within=False) for own in refit_rows(groups, splits.chunks, None, test.refit)]
 
     longer = X.copy()
     for own, chunks in zip(rows, splits.chunks, strict=True):

@@ -25,9 +25,9 @@ from ..data import (
 )
 from ..missing import collect
 from ..moments import Complete, Contrast, Moments
-from ._splits import MIN_UNITS
-from ._test import ContrastTest, in_brief, refuse_weights, significance_of
-from ._verdict import SURE
+from ._spread import MIN_UNITS
+from ._test import SURE, refuse_weights, significance_of
+from ._verdict import ContrastTest, in_brief
 
 LEVEL = 0.05  # of the test of each group's own directions
 OWN_RATIO = 2.0  # of the groups' variances, from which a direction is called a group's own

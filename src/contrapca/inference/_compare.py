@@ -30,8 +30,8 @@ from ..exceptions import GroupError, SolverError
 from ..missing import filled_draws
 from ..moments import MAX_DENSE
 from ._held_out import measured_tables, prepared, study_halves
-from ._test import ContrastTest, refuse_weights
-from ._verdict import verdict_on
+from ._test import refuse_weights, verdict_on
+from ._verdict import ContrastTest
 
 SCALINGS = (None, "pooled")
 GAMMAS = (2.0, 4.0)  # of CPCA, beside the one that is chosen

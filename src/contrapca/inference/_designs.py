@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
@@ -11,20 +11,18 @@ import numpy.typing as npt
 import scipy.special
 
 from .._util.arrays import TINY, Array
+from .._util.checks import check_option
 from .._util.text import plural
 from ..data import Design, Groups, Indices, Tables, column_means, count_units
 from ..exceptions import GroupError
-from ..moments import DenseScatter, Moments
-from ._chunks import GroupRows, Half
-from ._splits import MIN_UNITS, Flags, Splits
-from ._spread import compare_spread, unit_values, upper_tail, without_earlier_axes
+from ._axes import Flags, left_by
+from ._spread import MIN_UNITS, compare_spread, exchanged, unit_values, upper_tail, without_earlier_axes
 
 CELL_ROWS = 10  # of a dose, so that its rows are about their own mean: five in each half
 NEIGHBOURS = 8  # rows of neighbouring doses that are compared with each other where doses have fewer rows
 MANY_CELLS = 20  # beyond, there are too many matrices of chunks: moments come from the rows of each half
 LEAST_CELL = 3  # units, for jackknife values of mean distances
 MOST_SHIFT = 1.0  # of the logarithm of a mean to what it is without an interaction: a stronger one stays significant
-MOST_LEVERAGE = 0.9  # of a row in its regression: the variance of longer ones is not known
 
 
 class Compared(NamedTuple):
@@ -101,22 +99,31 @@ def design_test(design: Design) -> DesignTest | None:
     return dose_test(design)
 
 
-def cell_units(unit_of: Groups[Indices], design: Design) -> Groups[Indices]:
-    """The units of the rows of each cell, as groups."""
+def checked_cells(unit_of: Groups[Indices], design: Design, by_blocks: bool) -> Groups[Indices]:
+    """The units of the rows of each condition, or cell of two factors; too few to be split raise."""
     unit, cell = stacked(unit_of), stacked(design.cell_of)
-    return Groups.from_items((unit[cell == c] for c in range(len(design.cells))), ("foreground", *design.cells[1:]))
-
-
-def check_cells(unit_of: Groups[Indices], design: Design, by_blocks: bool) -> None:
-    """Raise if a condition, or a cell of two factors, has too few rows or blocks to be split."""
-    if design.kind == "dose":
-        return
-    for name, units in zip(design.cells, cell_units(unit_of, design), strict=True):
+    cells = [unit[cell == c] for c in range(len(design.cells))]
+    for name, units in zip(design.cells, cells, strict=True):
         if (count := count_units(units)) < MIN_UNITS:
             raise GroupError(
                 f"{name!r} has {plural(count, 'block' if by_blocks else 'row')}: the test needs at least {MIN_UNITS} "
                 "in each condition or cell. Leave it out, or measure more."
             )
+    return Groups.from_items(cells, ("foreground", *design.cells[1:]))
+
+
+def check_only_in(design: Design | None, only_in: str | None) -> None:
+    """Raise unless `only_in` is one of several conditions."""
+    if only_in is None:
+        return
+    if design is None or design.kind != "conditions":
+        raise ValueError(
+            f"only_in={only_in!r} is for a study of several conditions: "
+            'Study(groups={"A": XA, "B": XB}, background=Y).'
+        )
+    if len(design.cells) == 2:
+        raise ValueError(f"only_in={only_in!r} needs a second condition to compare with: leave it out.")
+    check_option(only_in, "only_in", design.cells[:-1])
 
 
 def stacked(values: Groups[Any], tests: Groups[Flags] | None = None) -> npt.NDArray[Any]:
@@ -166,23 +173,6 @@ def only_in_condition(
     pairs = tuple((own, other) for other in range(len(design.cells)) if other != own)
     test = DesignTest(cell_of, weights, compare_pairs(cell_of, pairs), pairs)
     return found, chosen.map(lambda own: unit[own]), test
-
-
-def one_by_one(tables: Tables, splits: Splits, design: Design) -> Iterator[tuple[Tables, Splits]]:
-    """Each condition and the background by themselves, with the same splits."""
-    for cell in range(len(design.cells) - 1):
-        here = design.cell_of.foreground == cell
-        keep = Groups.of(here, np.ones(len(design.cell_of.backgrounds[0]), dtype=bool))
-        rows = tables.rows.map(lambda own, some: own[some], keep)
-        alone = replace(
-            tables,
-            rows=rows,
-            means=rows.map(lambda own: column_means(own, None)),
-            weights=rows.map(lambda _: None),
-            kept=rows.map(lambda _: None),
-        )
-        unit_of, chunks = (own.map(lambda v, some: v[some], keep) for own in (splits.unit_of, splits.chunks))
-        yield alone, replace(splits, unit_of=unit_of, chunks=chunks)
 
 
 # ---------------------------------------------------------------------- (b) two factors
@@ -327,15 +317,6 @@ def compare_doses(
     return compare
 
 
-def left_by(columns: Array, x: Array) -> Array:
-    """What a regression on columns (n, q) leaves of x (n, k), each row with the variance that it has without it."""
-    U, sizes, _ = np.linalg.svd(columns, full_matrices=False)
-    Q = U[:, sizes > 1e-9 * sizes[0]]
-    leverage = np.minimum(np.sum(Q**2, axis=1), MOST_LEVERAGE)
-    found: Array = (x - Q @ (Q.T @ x)) / np.sqrt(1 - leverage)[:, None]
-    return found
-
-
 def dose_values(
     x: Array, left: Array, unit: Indices, cell: Indices, stratum: Indices, score: Array, common: Flags
 ) -> Array:
@@ -372,77 +353,21 @@ def mid_ranks(values: Array, groups: Indices) -> Array:
 
 
 def trend_p(values: Array, scores: Array, groups: Indices) -> tuple[Array, Array]:
-    """Statistic and p-value of T = sum a e, scores (m,) times values (m, k), if values are exchanged within groups.
-
-    With scores of 0 and 1 in one group it is the difference of two means (F18).
-    """
-    _, code, counts = np.unique(groups, return_inverse=True, return_counts=True)
-    a = scores - (np.bincount(code, scores) / counts)[code]
-    used = (np.bincount(code, np.abs(a)) > 0)[code]
-    code, a, values = code[used], a[used], values[used]
+    """Statistic and p-value of T = sum a e, scores (m,) times values (m, k), if values are exchanged within groups."""
     k = values.shape[1]
-    if a.size == 0:
-        return np.zeros(k), np.ones(k)
-    _, code, counts = np.unique(code, return_inverse=True, return_counts=True)
-    largest = np.abs(values).max(axis=0)  # cubes of very large or small numbers would leave the range of floating point
-    e = values / np.where(largest > 0, largest, 1.0)
-    e = e - _sums(e, code)[code] / counts[code, None]
-    n = counts[:, None].astype(float)
-    a2, a3 = (np.bincount(code, a**power)[:, None] for power in (2, 3))
-    variance = np.sum(a2 * _sums(e**2, code) / (n - 1), axis=0)
-    third = np.sum(np.where(n > 2, n * a3 * _sums(e**3, code) / ((n - 1) * np.maximum(n - 2, 1)), 0.0), axis=0)
+    T, variance, third, limit = np.zeros(k), np.zeros(k), np.zeros(k), 0
+    largest = np.abs(values).max(
+        axis=0, initial=0.0
+    )  # cubes of very large or small numbers would leave the range of floating point
+    values = values / np.where(largest > 0, largest, 1.0)
+    for own in np.unique(groups):
+        here = groups == own
+        if np.ptp(scores[here]) > 0:
+            found = exchanged(values[here], scores[here])
+            T, variance, third = T + found[0], variance + found[1], third + found[2]
+            limit += np.count_nonzero(here) - 1
     scale = np.sqrt(np.where(variance > 0, variance, 1.0))
-    limit = int(np.sum(counts - 1))
-    statistic = a @ e / scale
+    statistic = T / scale
     if limit < 2:
         return statistic, np.ones(k)
     return statistic, np.where(variance > 0, upper_tail(statistic, third / scale**3, limit), 1.0)
-
-
-def _sums(values: Array, code: Indices) -> Array:
-    """Sums of the columns within groups, (groups, k)."""
-    return np.column_stack([np.bincount(code, column) for column in values.T])
-
-
-@dataclass(frozen=True)
-class RefitRows:
-    """Rows of one group in the working basis, from which the same columns are regressed out in each half by itself."""
-
-    coordinates: Array  # of both groups, (N, p)
-    columns: Array  # (N, q)
-    chunks: Indices  # (N,)
-    weights: Array  # (N,): 0 in the other group
-    outside: Array  # squares of the rows outside of the basis, (N,)
-    n_features: int
-    counts: Array  # weights of the chunks
-
-    def half(self, chosen: Flags, *, within: bool) -> Half:
-        """Moments of the group's rows in the chosen chunks, about the mean model of these chunks."""
-        rows = chosen[self.chunks]
-        left, weights = left_by(self.columns[rows], self.coordinates[rows]), self.weights[rows]
-        own = weights > 0
-        scatter = left[own].T @ (weights[own, None] * left[own])
-        total = float(np.trace(scatter) + weights @ self.outside[rows])
-        moments = Moments(float(weights.sum()), np.zeros(len(scatter)), DenseScatter(scatter))
-        return Half(moments, total, self.n_features)
-
-
-def refit_rows(
-    groups: Groups[GroupRows], chunks: Groups[Indices], basis: Array | None, test: DesignTest
-) -> Groups[RefitRows]:
-    """The rows of both groups, for means of their own in each half."""
-    assert test.refit is not None
-    edge, every, D = len(test.weights.foreground), stacked(chunks), groups.foreground.scale.size
-    directions = np.eye(D) if basis is None else basis
-    Z = stacked(groups.map(lambda own: own.coordinates(directions)))
-    outside = np.zeros(every.size)
-    if basis is not None:
-        lengths = groups.map(lambda own: np.sum(((own.rows - own.mean) / own.scale) ** 2, axis=1))
-        outside = np.maximum(stacked(lengths) - np.sum(Z**2, axis=1), 0.0)
-    weights = np.where(np.arange(every.size) < edge, stacked(test.weights), 0.0)
-    return groups.like(
-        RefitRows(
-            Z, stacked(test.refit), every, w, outside, groups.foreground.scale.size, np.bincount(every, w).astype(float)
-        )
-        for w in (weights, stacked(test.weights) - weights)
-    )

@@ -40,8 +40,8 @@ from ..estimators import Decomposition, unfitted
 from ..exceptions import GroupError
 from ..missing import filled_draws, usable
 from ..moments import Parts, make_parts, mixture
+from ._axes import Flags
 from ._conditions import CellRatios, cell_ratios
-from ._splits import Flags
 
 
 @dataclass(frozen=True)

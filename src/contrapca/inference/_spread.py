@@ -9,16 +9,13 @@ import scipy.special
 
 from .._util.arrays import EPS, Array
 from ..data import Groups, Indices
-from ._splits import Flags
+from ._axes import Flags
 
 # Below this fraction of the background's variance, the excess of the earlier axes cannot be inverted.
 LEAST_EXCESS = 0.2
 
-# A p-value near 1 would outweigh any evidence in the Cauchy rule (its score tends to minus infinity): truncate.
-LARGEST_P = 0.99
-SMALLEST_P = 1e-300  # keeps scores finite
+MIN_UNITS = 6  # three rows (or blocks) to find axes and three to test them: the jackknife needs so many
 NO_SKEWNESS = 1e-3  # below this, Pearson III is the normal distribution
-TRIMMED = 20  # one in so many splits, those with the smallest p-values, counts no more than the next
 FEW_UNITS, MORE = 12, 2  # guarded: so few testing units in a group, if tied or if the other has over twice as many
 RELABELLINGS = 1999
 SAME = 1e-9  # of the range of all units: closer ones are equal
@@ -53,7 +50,12 @@ def compare_spread(
     both = x_here & y_here
     # Independent kinds of units are added, weighted by inverse variances for units of equal variance. In blocks with
     # rows in both groups, labels are swapped within a block: that difference has no third moment.
-    difference, variance, third, square_limit = _unpaired(x[x_here & ~both], y[y_here & ~both])
+    left, right = x[x_here & ~both], y[y_here & ~both]
+    difference = variance = third = np.zeros(x.shape[1])
+    square_limit = 0
+    if min(len(left), len(right)) and (square_limit := len(left) + len(right) - 1) > 1:
+        first = np.repeat([1.0, 0.0], [len(left), len(right)])
+        difference, variance, third = exchanged(np.concatenate([left, right]), first)
     swapped = x[both] - y[both]
     variance = variance + (swapped**2).sum(axis=0) / 4
     scale = np.sqrt(np.where(variance > 0, variance, 1.0))
@@ -81,26 +83,15 @@ def without_earlier_axes(a: Array, b: Array) -> Array:
     return effects
 
 
-def _unpaired(x: Array, y: Array) -> tuple[Array, Array, Array, int]:
-    """Units with rows in one group, (n, k) and (m, k), whose labels are permuted.
+def exchanged(values: Array, scores: Array) -> tuple[Array, Array, Array]:
+    """T = sum a e of scores (n,) and values (n, k), and its variance and third moment when values are exchanged.
 
-    Returns the weighted difference of means (k,), its variance and third moment over permutations, and the largest
-    square that the standardised difference can reach.
+    With scores of 0 and 1, T is the weighted difference of two means.
     """
-    n, m = len(x), len(y)
-    M = n + m
-    if min(n, m) == 0 or M <= 2:
-        nothing = np.zeros(x.shape[1])
-        return nothing, nothing, nothing, 0
-    values = np.concatenate([x, y])
-    centred = values - values.mean(axis=0)
-    squares = centred * centred
-    square = squares.mean(axis=0)
-    skewness = np.mean(squares * centred, axis=0) / np.where(square > 0, square, 1.0) ** 1.5
-    weight = n * m / M
-    variance = weight * square * M / (M - 1)
-    third = variance**1.5 * skewness * (M - 2 * n) * math.sqrt(M - 1) / ((M - 2) * math.sqrt(n * m))
-    return weight * (x.mean(axis=0) - y.mean(axis=0)), variance, third, M - 1
+    n, a, e = len(values), scores - scores.mean(), values - values.mean(axis=0)
+    squares = e * e
+    third = np.sum(squares * e, axis=0) * np.sum(a**3) * n / ((n - 1) * max(n - 2, 1))
+    return a @ e, squares.sum(axis=0) * (a @ a) / (n - 1), third if n > 2 else 0.0 * third
 
 
 def upper_tail(statistic: Array, skewness: Array, square_limit: int) -> Array:
@@ -118,19 +109,6 @@ def upper_tail(statistic: Array, skewness: Array, square_limit: int) -> Array:
     at = np.maximum(shape + np.sign(skewness) * np.sqrt(shape) * statistic, 0.0)
     pearson = np.where(skewness > 0, scipy.special.gammaincc(shape, at), scipy.special.gammainc(shape, at))
     return np.maximum(student, np.where(small, 0.0, pearson))
-
-
-def cauchy_combination(p_values: Array) -> Array:
-    """Combine p-values (n_splits, k) into one per column: the trimmed Cauchy rule (F44).
-
-    Splits share rows. For equicorrelated normal statistics the plain Cauchy rule (Liu & Xie 2020) exceeds its level by
-    a factor that grows with their number: at level .05 and the worst correlation 1.44 for 21 and 1.59 for 51 splits.
-    Its excess comes from the smallest few p-values, which trimming replaces by the next.
-    """
-    p_values = np.sort(np.clip(p_values, SMALLEST_P, LARGEST_P), axis=0)
-    trimmed = min(max(len(p_values) // TRIMMED, 1), len(p_values) - 1)
-    score = np.mean(1 / np.tan(np.pi * np.maximum(p_values, p_values[trimmed])), axis=0)
-    return np.arctan2(1.0, score) / np.pi
 
 
 def thinned(codes: Groups[Indices], rng: np.random.Generator) -> Groups[Flags]:
