@@ -40,6 +40,9 @@ MIN_SUCCEEDED, MIN_SHARE = 20, 0.8
 # Gammas that an incomplete resample is tried at, where the fit's own was searched for.
 ATTEMPTS = 25
 
+# Of refits by gradients, which start at the fit: loadings are right to 2 % of the standard deviation between refits.
+REFIT_TOLERANCE = 1e-4
+
 # Resamples that are reduced to moments at a time, and how large half of a group's matrices may then be.
 MOST_TOGETHER, TOGETHER_BYTES = 8, 2**27
 Weights = Groups[Array]  # how often each row of each group counts in a resample
@@ -171,7 +174,7 @@ def _incomplete_refits(tables: Tables, fit: Fit) -> Refits:
     """
     assert fit.model is not None
     start = fit.model.W, fit.model.sigma2
-    latents, settings = fit.latents, Settings()
+    latents, settings = fit.latents, Settings(tol=REFIT_TOLERANCE)
     attempts = ATTEMPTS if fit.gamma_search else 1
 
     def refit(weights: Weights) -> Found:
