@@ -29,7 +29,7 @@ from ..estimators import CLVM, CPCA, PCPCA, ContraPCA, Decomposition, RatioPCA, 
 from ..exceptions import GroupError, SolverError
 from ..missing import filled_draws
 from ..moments import MAX_DENSE
-from ._held_out import measured_tables, prepared, study_halves
+from ._held_out import measured_once, measured_tables, prepared, study_halves
 from ._test import refuse_weights, verdict_on
 from ._verdict import ContrastTest
 
@@ -294,7 +294,7 @@ def _entry(method: str, model: Any, whole: Training, rows: Rows, halves: Halves,
     try:
         data = model._trained(whole)
         model = model._tuned(data, halves)
-        rough = unfitted(model, tol=ROUGH) if isinstance(model, CLVM) else model
+        rough = measured_once(unfitted(model, tol=ROUGH) if isinstance(model, CLVM) else model, data)
         fit = rough._fit_to(data, lambda: halves)
         seconds = time.perf_counter() - start
         latents = half_latents(halves, rough._axes_of, RANKED)

@@ -365,7 +365,7 @@ def trend_p(values: Array, scores: Array, groups: Indices) -> tuple[Array, Array
         if np.ptp(scores[here]) > 0:
             found = exchanged(values[here], scores[here])
             T, variance, third = T + found[0], variance + found[1], third + found[2]
-            limit += np.count_nonzero(here) - 1
+            limit += int(here.sum()) - 1
     scale = np.sqrt(np.where(variance > 0, variance, 1.0))
     statistic = T / scale
     if limit < 2:

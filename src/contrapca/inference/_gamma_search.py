@@ -37,7 +37,7 @@ from ..estimators import ContrastSolver, Likelihood
 from ..missing import any_folds
 from ..moments import DenseScatter, assign_folds, contrast, make_folds
 from ._compare import SILHOUETTE_ROWS, check_several, checked_classes, unit_variance_silhouette
-from ._held_out import prepared
+from ._held_out import measured_once, prepared
 from ._path import ContrastPath, check_estimator, path_of_data
 
 CRITERIA = ("contrast", "likelihood", "silhouette")
@@ -147,7 +147,7 @@ class GammaSearch(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         errors = np.full(len(path), np.nan)
         if self.criterion == "contrast":
             assert folds is not None
-            settled = estimator._settled(data)
+            settled = measured_once(estimator._settled(data), data)
             found = held_out(any_folds(tables, folds), lambda left: settled._axes_at(left, path.gammas))
             scores, errors = np.where(np.isnan(found.means), -np.inf, found.means), found.mean_errors
             best = one_error_rule(path.gammas, found)
