@@ -9,7 +9,7 @@ from contrapca import Study, contrast_test
 from contrapca.data import Groups, conditions, doses, interaction
 from contrapca.exceptions import GroupError
 from contrapca.inference._axes import GroupRows, chunk_moments, left_by, refit_rows
-from contrapca.inference._designs import compare_groups, design_test, interaction_p, mid_ranks, trend_p
+from contrapca.inference._designs import UnseenHalf, compare_groups, design_test, interaction_p, mid_ranks, trend_p
 from contrapca.inference._spread import unit_values, upper_tail
 from contrapca.inference._test import draw_splits
 
@@ -91,7 +91,8 @@ def test_the_trend_of_two_doses_is_the_difference_of_two_groups():
     rng = np.random.default_rng(1)
     x, y = 2 * rng.standard_normal((31, 2)), rng.standard_normal((24, 2))
     units = Groups.of(np.arange(31), np.arange(31, 55))
-    statistic, p = (own[0] for own in compare_groups(Groups.of(x[:, :1], y[:, :1]), units, units, 0, False)[:2])
+    half = UnseenHalf(Groups.of(x[:, :1], y[:, :1]), units, units, 0, within=False)
+    statistic, p = (own[0] for own in compare_groups(half)[:2])
     values = [unit_values(own, np.arange(len(own)), len(own), within=False) for own in (x[:, :1], y[:, :1])]
     dose = np.repeat([7.0, 2.0], [31, 24])
     found, p_found = trend_p(np.vstack(values), dose, np.zeros(55, dtype=int))

@@ -12,17 +12,7 @@ from .._util.arrays import Array, Rows, host, row_slices
 from .._util.checks import SCALES, check_count, check_option, generator
 from .._util.tables import Result, Table
 from ..contrast import dimensions_above_noise, has_plateau, top_eigenpairs
-from ..data import (
-    Groups,
-    Scaling,
-    Tables,
-    adjusted_tables,
-    count_units,
-    refuse,
-    refuse_devices,
-    study_of,
-    units_of,
-)
+from ..data import Groups, Scaling, Tables, adjusted_tables, count_units, refuse, refuse_devices, study_of, units_of
 from ..missing import collect
 from ..moments import Complete, Contrast, Moments
 from ._spread import MIN_UNITS

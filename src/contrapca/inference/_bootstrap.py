@@ -16,16 +16,7 @@ from .._util.checks import check_count, generator
 from .._util.progress import Progress
 from .._util.threads import calm_threads, single_thread, worker_count
 from ..contrast import Fit, Settings, align, refuse_design
-from ..data import (
-    Groups,
-    Study,
-    Tables,
-    foreground_of,
-    refuse_moments,
-    resampled_weights,
-    study_of,
-    units_of,
-)
+from ..data import Groups, Study, Tables, foreground_of, refuse_moments, resampled_weights, study_of, units_of
 from ..data.rows import storage
 from ..estimators import ContrastSolver, SparseCPCA
 from ..missing import BACKTRACK, Incomplete, attempt_fit, observe

@@ -16,14 +16,7 @@ from .._util.checks import check_n_components, generator
 from .._util.progress import Progress
 from .._util.tables import Result, Table
 from ..contrast import RANKED, Halves, Training, half_latents, many_problems, reproducible_contrast, unwarned
-from ..data import (
-    Groups,
-    encoded_of,
-    refuse_devices,
-    study_of,
-    units_of,
-    without_covariates,
-)
+from ..data import Groups, encoded_of, refuse_devices, study_of, units_of, without_covariates
 from ..data.checks import advice_on_values
 from ..estimators import CLVM, CPCA, PCPCA, ContraPCA, Decomposition, RatioPCA, unfitted
 from ..exceptions import GroupError, SolverError

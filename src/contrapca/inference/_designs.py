@@ -16,13 +16,27 @@ from .._util.text import plural
 from ..data import Design, Groups, Indices, Tables, column_means, count_units
 from ..exceptions import GroupError
 from ._axes import Flags, left_by
-from ._spread import MIN_UNITS, compare_spread, exchanged, unit_values, upper_tail, without_earlier_axes
+from ._spread import MIN_UNITS, compare_spread, exchanged, unit_means, unit_values, upper_tail, without_earlier_axes
 
 CELL_ROWS = 10  # of a dose, so that its rows are about their own mean: five in each half
 NEIGHBOURS = 8  # rows of neighbouring doses that are compared with each other where doses have fewer rows
 MANY_CELLS = 20  # beyond, there are too many matrices of chunks: moments come from the rows of each half
 LEAST_CELL = 3  # units, for jackknife values of mean distances
 MOST_SHIFT = 1.0  # of the logarithm of a mean to what it is without an interaction: a stronger one stays significant
+
+
+class UnseenHalf(NamedTuple):
+    """The testing half of one split."""
+
+    coordinates: Groups[Array]  # of its rows along the axes, (n, k)
+    units: Groups[Indices]
+    tests: Groups[Flags]  # which of all rows these are
+    seed: int
+    within: bool  # whether rows are compared within blocks
+
+    def of(self, values: Groups[Any]) -> npt.NDArray[Any]:
+        """Of values of all rows those of both groups' testing rows, the foreground's first."""
+        return stacked(values.map(lambda own, test: own[test], self.tests))
 
 
 class Compared(NamedTuple):
@@ -33,16 +47,14 @@ class Compared(NamedTuple):
     log_ratios: Array  # of variances
 
 
-# From coordinates along the axes, units and places of the testing rows, a seed, and whether to compare within blocks.
-Compare = Callable[[Groups[Array], Groups[Indices], Groups[Flags], int, bool], Compared]
+Compare = Callable[[UnseenHalf], Compared]
 
 
-def compare_groups(
-    tested: Groups[Array], units: Groups[Indices], tests: Groups[Flags], seed: int, within: bool
-) -> Compared:
+def compare_groups(half: UnseenHalf) -> Compared:
     """Two plain groups: foreground and background."""
-    x, y = tested.map(log_variance)
-    statistic, p_values = compare_spread(tested, units, np.random.default_rng(seed), within=within)
+    x, y = half.coordinates.map(log_variance)
+    rng = np.random.default_rng(half.seed)
+    statistic, p_values = compare_spread(half.coordinates, half.units, rng, within=half.within)
     return Compared(statistic[None], p_values[None], (x - y)[None])
 
 
@@ -126,11 +138,9 @@ def check_only_in(design: Design | None, only_in: str | None) -> None:
     check_option(only_in, "only_in", design.cells[:-1])
 
 
-def stacked(values: Groups[Any], tests: Groups[Flags] | None = None) -> npt.NDArray[Any]:
-    """Values of the rows of both groups, or of those that test, the foreground's first."""
-    if tests is None:
-        return np.concatenate(list(values))
-    return np.concatenate([own[test] for own, test in zip(values, tests, strict=True)])
+def stacked(values: Groups[Any]) -> npt.NDArray[Any]:
+    """Values of the rows of both groups, the foreground's first."""
+    return np.concatenate(list(values))
 
 
 # ---------------------------------------------------------------------- (a) several conditions
@@ -139,15 +149,11 @@ def stacked(values: Groups[Any], tests: Groups[Flags] | None = None) -> npt.NDAr
 def compare_pairs(cell_of: Groups[Indices], pairs: tuple[tuple[int, int], ...]) -> Compare:
     """Two cells at a time, along the same axes: whether the first of a pair varies more."""
 
-    def compare(
-        tested: Groups[Array], units: Groups[Indices], tests: Groups[Flags], seed: int, within: bool
-    ) -> Compared:
-        x, unit, cell = stacked(tested), stacked(units), stacked(cell_of, tests)
-        rows = [Groups.of(cell == a, cell == b) for a, b in pairs]
-        found = [
-            compare_groups(own.map(lambda here: x[here]), own.map(lambda here: unit[here]), tests, seed, within)
-            for own in rows
-        ]
+    def compare(half: UnseenHalf) -> Compared:
+        x, unit, cell, found = stacked(half.coordinates), stacked(half.units), half.of(cell_of), []
+        for a, b in pairs:
+            two, units = Groups.of(x[cell == a], x[cell == b]), Groups.of(unit[cell == a], unit[cell == b])
+            found.append(compare_groups(half._replace(coordinates=two, units=units)))
         return Compared(*map(np.vstack, zip(*found, strict=True)))
 
     return compare
@@ -184,14 +190,12 @@ def compare_cells(design: Design) -> Compare:
     for sign, cells in zip((1.0, -1.0), design.cell_of, strict=True):
         signs[cells] = sign
 
-    def compare(
-        tested: Groups[Array], units: Groups[Indices], tests: Groups[Flags], seed: int, within: bool
-    ) -> Compared:
-        x, unit, cell = stacked(tested), stacked(units), stacked(design.cell_of, tests)
-        weights = design.weights.map(lambda own, test: own[test], tests)
-        remainders = x @ without_earlier_axes(*tested.map(weighted_covariance, weights))
+    def compare(half: UnseenHalf) -> Compared:
+        x, unit, cell = stacked(half.coordinates), stacked(half.units), half.of(design.cell_of)
+        weights = design.weights.map(lambda own, test: own[test], half.tests)
+        remainders = x @ without_earlier_axes(*half.coordinates.map(weighted_covariance, weights))
         rows, n_units = [cell == c for c in range(signs.size)], int(unit.max()) + 1
-        values = np.array([unit_values(remainders[own], unit[own], n_units, within=within) for own in rows])
+        values = np.array([unit_values(remainders[own], unit[own], n_units, within=half.within) for own in rows])
         logs = np.array([log_variance(x[own]) for own in rows])
         statistic, p_values = interaction_p(values, signs)
         return Compared(statistic[None], p_values[None], (signs @ logs)[None])
@@ -291,21 +295,23 @@ def compare_doses(
     assert design.scores is not None
     scores = design.scores
 
-    def compare(
-        tested: Groups[Array], units: Groups[Indices], tests: Groups[Flags], seed: int, within: bool
-    ) -> Compared:
-        x, unit, cell, stratum = stacked(tested), stacked(units), stacked(design.cell_of, tests), stacked(strata, tests)
-        score, known = stacked(scores, tests), stacked(common, tests)
-        left = x if refit is None else left_by(stacked(refit, tests), x)
-        edge, weights = len(tested.foreground), design.weights.map(lambda own, test: own[test], tests)
+    def compare(half: UnseenHalf) -> Compared:
+        x, unit, cell, stratum = (
+            stacked(half.coordinates),
+            stacked(half.units),
+            half.of(design.cell_of),
+            half.of(strata),
+        )
+        score, known = half.of(scores), half.of(common)
+        left = x if refit is None else left_by(half.of(refit), x)
+        edge, weights = len(half.units.foreground), design.weights.map(lambda own, test: own[test], half.tests)
         parts = Groups.of(left[:edge], left[edge:])
         effects = without_earlier_axes(*parts.map(weighted_covariance, weights))
-        a, b = tested.map(log_variance, weights)
+        a, b = half.coordinates.map(log_variance, weights)
         values = dose_values(x @ effects, left @ effects, unit, cell, stratum, score, known)
         # One value for each unit and cell.
         _, first, code = np.unique(np.column_stack([unit, cell]), axis=0, return_index=True, return_inverse=True)
-        code = code.ravel()
-        means = np.column_stack([np.bincount(code, column) for column in values.T]) / np.bincount(code)[:, None]
+        means, _ = unit_means(values, code.ravel())
         unit, stratum, score = unit[first], stratum[first], score[first]
         blocks = np.unique(np.column_stack([unit, stratum]), axis=0, return_inverse=True)[1].ravel()
         crossing = np.bincount(blocks).max() > 1

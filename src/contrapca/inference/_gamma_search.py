@@ -14,25 +14,8 @@ from .._util.arrays import Array
 from .._util.checks import check_count, check_option, generator
 from .._util.tables import Display, Table
 from .._util.text import format_gamma
-from ..contrast import (
-    Spectrum,
-    held_out,
-    one_error_rule,
-    relative_log_likelihood,
-    solve_path,
-)
-from ..data import (
-    Groups,
-    Indices,
-    Study,
-    Tables,
-    fewer_folds,
-    refuse,
-    refuse_moments,
-    study_of,
-    table_units,
-    tables_of,
-)
+from ..contrast import Spectrum, held_out, one_error_rule, relative_log_likelihood, solve_path
+from ..data import Groups, Indices, Study, Tables, fewer_folds, refuse, refuse_moments, study_of, table_units, tables_of
 from ..estimators import ContrastSolver, Likelihood
 from ..missing import any_folds
 from ..moments import DenseScatter, assign_folds, contrast, make_folds

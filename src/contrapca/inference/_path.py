@@ -39,9 +39,7 @@ from ..contrast import (
     show_solution,
     variance_inside,
 )
-from ..contrast import (
-    TOLERANCE as PATH_TOLERANCE,
-)
+from ..contrast import TOLERANCE as PATH_TOLERANCE
 from ..data import Groups, Scaling, Tables, group_of, refuse, study_of, tables_of
 from ..data.rows import storage
 from ..estimators import ContrastSolver, Likelihood, unfitted

@@ -150,9 +150,8 @@ def _places_in_units(codes: Indices, keys: Array) -> Indices:
 
 def about_unit_means(x: Array, codes: Indices) -> Array:
     """Rows (n, k) about the mean of their unit, with the variance of single rows: units may differ in size."""
-    counts = np.maximum(np.bincount(codes), 1)
-    means = np.column_stack([np.bincount(codes, weights=column) for column in x.T]) / counts[:, None]
-    centred: Array = (x - means[codes]) / np.sqrt(1 - 1 / counts[codes])[:, None]
+    means, own = unit_means(x, codes)
+    centred: Array = (x - means[own]) / np.sqrt(1 - 1 / np.bincount(own)[own])[:, None]
     return centred
 
 
@@ -208,7 +207,7 @@ def _is_doubtful(coordinates: Groups[Array], codes: Groups[Indices], values: Gro
         return few <= FEW_UNITS
     if within:
         return any(_has_ties(own[~np.isnan(own[:, 0])]) for own in values)
-    return any(map(_has_ties, coordinates.map(_unit_means, codes)))
+    return any(_has_ties(means) for means, _ in coordinates.map(unit_means, codes))
 
 
 def _has_ties(x: Array) -> bool:
@@ -216,10 +215,10 @@ def _has_ties(x: Array) -> bool:
     return bool(np.any(np.diff(np.sort(x, axis=0), axis=0) <= SAME * np.ptp(x, axis=0)))
 
 
-def _unit_means(x: Array, codes: Indices) -> Array:
+def unit_means(x: Array, codes: Indices) -> tuple[Array, Indices]:
+    """Means of the rows (n, k) of each unit that has any, and which of these means each row belongs to, (n,)."""
     _, own = np.unique(codes, return_inverse=True)
-    found: Array = np.column_stack([np.bincount(own, column) for column in x.T]) / np.bincount(own)[:, None]
-    return found
+    return np.column_stack([np.bincount(own, column) for column in x.T]) / np.bincount(own)[:, None], own
 
 
 def relabelled_p(
@@ -246,7 +245,8 @@ def relabelled_p(
     units, drawn = units.like([few, many]), _drawn_labels(few, many, rng)
     if within:
         columns = np.vstack(list(values.map(lambda own, chosen: own[chosen], units))).T
-        differences = np.array([_difference_of_values(column, drawn) for column in columns])
+        sums, k, h = columns[:, drawn].sum(axis=2), few.size, many.size
+        differences = sums / k - (columns.sum(axis=1, keepdims=True) - sums) / h
     else:
         most = max(1, MOST_ROWS // sum(map(len, units)))
         keep = codes.map(
@@ -280,13 +280,6 @@ def _drawn_labels(few: Indices, many: Indices, rng: np.random.Generator) -> Indi
     return np.vstack([np.arange(few.size), drawn])
 
 
-def _difference_of_values(values: Array, drawn: Indices) -> Array:
-    """Mean of the drawn cells less that of the others, for every relabelling."""
-    k, h = drawn.shape[1], values.size - drawn.shape[1]
-    sums = values[drawn].sum(axis=1)
-    return sums / k - (values.sum() - sums) / h
-
-
 def _difference_of_distances(distances: Array, drawn: Indices) -> Array:
     """Mean distance between the drawn cells less that between the others, for every relabelling."""
     k, h = drawn.shape[1], len(distances) - drawn.shape[1]
@@ -297,8 +290,7 @@ def _difference_of_distances(distances: Array, drawn: Indices) -> Array:
 
 def _centred_units(x: Array, codes: Indices) -> Array:
     """Rows about the mean of the unit means, which are stretched to the variance that they have about the true one."""
-    _, own = np.unique(codes, return_inverse=True)
-    means = _unit_means(x, codes)
+    means, own = unit_means(x, codes)
     middle = np.median(means, axis=0)
     fixed = np.mean(np.abs(means - middle) <= SAME * np.ptp(means, axis=0), axis=0) >= 0.5  # such as rows of zeros
     centre = np.where(fixed, middle, means.mean(axis=0))

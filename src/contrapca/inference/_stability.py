@@ -14,12 +14,7 @@ from .._util.checks import check_count, generator
 from .._util.progress import Progress
 from .._util.tables import Result, Table
 from ..contrast import unwarned
-from ..data import (
-    adjusted_tables,
-    refuse,
-    study_of,
-    units_of,
-)
+from ..data import adjusted_tables, refuse, study_of, units_of
 from ..estimators import SparseCPCA
 from ..moments import assign_folds, contrast, make_folds
 

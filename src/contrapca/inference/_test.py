@@ -55,7 +55,15 @@ from ._axes import (
     shared_axes,
     working_basis,
 )
-from ._designs import DesignTest, check_only_in, checked_cells, compare_groups, design_test, only_in_condition
+from ._designs import (
+    DesignTest,
+    UnseenHalf,
+    check_only_in,
+    checked_cells,
+    compare_groups,
+    design_test,
+    only_in_condition,
+)
 from ._spread import MIN_UNITS
 from ._verdict import ContrastTest, Missing, Tested, Verdict, at_equal_depth
 
@@ -531,9 +539,8 @@ def split_outcomes(
             tests = splits.chunks.map(lambda chunks, finds=finds: ~finds[chunks])  # type: ignore[misc]
             tested = coordinates.map(lambda Z, test, own=own: Z[test, own], tests)  # type: ignore[misc]
             units = splits.unit_of.map(lambda unit, test: unit[test], tests)
-            statistics[split], p_values[split], log_ratios[split] = compare(
-                tested, units, tests, int(splits.seeds[split]), bool(splits.within[split])
-            )
+            half = UnseenHalf(tested, units, tests, int(splits.seeds[split]), bool(splits.within[split]))
+            statistics[split], p_values[split], log_ratios[split] = compare(half)
     return SplitOutcomes(statistics, p_values, log_ratios, log_noise)
 
 

@@ -45,27 +45,14 @@ class Missing:
 
 @dataclass(frozen=True)
 class Tested:
-    """What the test of a design was about.
+    """What the test of a design was about."""
 
-    Attributes
-    ----------
-    kind : {"conditions", "only_in", "interaction", "dose"}
-    name : str
-        "drug", "genotype x drug", "concentration"; of "only_in" the condition.
-    background : str
-    least : int
-        Rows, or blocks, of the smallest condition or cell.
-    by_blocks : bool
-    each : dict of float
-        The p-value of each condition along the first axis.
-    """
-
-    kind: str
-    name: str
+    kind: str  # "conditions", "only_in", "interaction" or "dose"
+    name: str  # "drug", "genotype x drug", "concentration"; of "only_in" the condition
     background: str
-    least: int
+    least: int  # rows, or blocks, of the smallest condition or cell
     by_blocks: bool
-    each: dict[str, float] = field(default_factory=dict)
+    each: dict[str, float] = field(default_factory=dict)  # the p-value of each condition along the first axis
 
     @property
     def groups(self) -> tuple[str, str]:
