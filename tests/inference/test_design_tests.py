@@ -9,8 +9,8 @@ from contrapca import Study, contrast_test
 from contrapca.data import Groups, conditions, doses, interaction
 from contrapca.exceptions import GroupError
 from contrapca.inference._axes import GroupRows, chunk_moments, left_by, refit_rows
-from contrapca.inference._designs import UnseenHalf, compare_groups, design_test, interaction_p, mid_ranks, trend_p
-from contrapca.inference._spread import unit_values, upper_tail
+from contrapca.inference._designs import design_test, interaction_p, mid_ranks, trend_p
+from contrapca.inference._spread import upper_tail
 from contrapca.inference._test import draw_splits
 
 pd = pytest.importorskip("pandas")
@@ -85,19 +85,6 @@ def test_two_doses_and_one_condition_are_two_groups(blocks):
     two = run(Study.from_frame(table, dose="dose", blocks="plate" if known else None), max_components=3)
     np.testing.assert_allclose(two.p_values, plain.p_values, rtol=1e-12)
     np.testing.assert_allclose(two.ratios, plain.ratios, rtol=1e-12)
-
-
-def test_the_trend_of_two_doses_is_the_difference_of_two_groups():
-    rng = np.random.default_rng(1)
-    x, y = 2 * rng.standard_normal((31, 2)), rng.standard_normal((24, 2))
-    units = Groups.of(np.arange(31), np.arange(31, 55))
-    half = UnseenHalf(Groups.of(x[:, :1], y[:, :1]), units, units, 0, within=False)
-    statistic, p = (own[0] for own in compare_groups(half)[:2])
-    values = [unit_values(own, np.arange(len(own)), len(own), within=False) for own in (x[:, :1], y[:, :1])]
-    dose = np.repeat([7.0, 2.0], [31, 24])
-    found, p_found = trend_p(np.vstack(values), dose, np.zeros(55, dtype=int))
-    np.testing.assert_allclose(found, statistic, rtol=1e-10)
-    np.testing.assert_allclose(p_found, p, rtol=1e-8)
 
 
 # ---------------------------------------------------------------------- oracles

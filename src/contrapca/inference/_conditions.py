@@ -3,8 +3,9 @@ the axes of conditions are."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -66,9 +67,10 @@ def cell_ratios(
     rng: np.random.Generator,
 ) -> CellRatios:
     """From latents (n, k) along the same axes in halves of the rows."""
+    squares = partial(squares_by_cell, design, latents, unit_of, weights)
     if design.kind == "dose":
-        return _dose_ratios(design, latents, unit_of, weights, rng)
-    units = squares_by_cell(design, design.cell_of, latents, unit_of, weights)
+        return _dose_ratios(design, squares, rng)
+    units = squares(design.cell_of)
     last = len(design.cells) - 1  # the background, or neither factor at its case
     found = [_ratio(units, c, last, rng) for c in range(last)]
     names = design.cells[:last]
@@ -79,11 +81,7 @@ def cell_ratios(
 
 
 def _dose_ratios(
-    design: Design,
-    latents: Sequence[HalfLatents],
-    unit_of: Groups[Indices],
-    weights: Groups[Array | None],
-    rng: np.random.Generator,
+    design: Design, squares: Callable[[Groups[Indices]], UnitSquares], rng: np.random.Generator
 ) -> CellRatios:
     """Doses relative to the lowest, and by how much the variance grows over the range of ranks within strata.
 
@@ -103,7 +101,7 @@ def _dose_ratios(
     else:
         present, shown = np.unique(np.minimum((3 * rank).astype(int), 2), return_inverse=True)
         names = [THIRDS[third] for third in present]
-    units = squares_by_cell(design, _like(design, shown), latents, unit_of, weights)
+    units = squares(_like(design, shown))
     found = [_ratio(units, c, 0, rng) for c in range(1, len(names))]
     # Growth: least squares of the log variance of cells on rank, with an intercept for each stratum.
     cell = np.concatenate(list(design.cell_of))
@@ -122,17 +120,16 @@ def _dose_ratios(
         if here.any():
             factors[here] *= x[here] - np.average(x[here], weights=sizes[here])
     factors /= factors @ x
-    finer = squares_by_cell(design, _like(design, cell), latents, unit_of, weights)
-    found.append(combined_logs(finer, factors))
+    found.append(combined_logs(squares(_like(design, cell)), factors))
     return _of_logs("dose", (*names[1:], "growth"), names[0], found)
 
 
 def squares_by_cell(
     design: Design,
-    cell_of: Groups[Indices],
     latents: Sequence[HalfLatents],
     unit_of: Groups[Indices],
     weights: Groups[Array | None],
+    cell_of: Groups[Indices],
 ) -> UnitSquares:
     """What each unit adds to the variance of each cell; rows of one are about the mean of their section."""
     often = weights.map(lambda w, own: np.ones(len(own)) if w is None else w, unit_of)

@@ -28,27 +28,14 @@ class GibbsTarget:
     """log pi(W, sigma2) = w l(W, sigma2), the prior being flat in (W, sigma2), sigma2 >= sigma2_min.
 
     l depends on the rows through N and C only (F5), and on C, for V = Q'W, only through its eigenvalues.
-
-    Attributes
-    ----------
-    N : float
-        Effective number of rows, n (1 - gamma).
-    values : ndarray of shape (D,)
-        Eigenvalues of C, descending.
-    d : int
-    power : float
-        w.
-    sigma2_min : float
-    n_rows : float or None
-        n, to say which gamma would do.
     """
 
-    N: float
-    values: Array
+    N: float  # effective number of rows, n (1 - gamma)
+    values: Array  # eigenvalues of C, descending
     d: int
-    power: float = 1.0
+    power: float = 1.0  # w
     sigma2_min: float = 0.0
-    n_rows: float | None = None
+    n_rows: float | None = None  # n, to say which gamma would do
 
     @property
     def noise_sum(self) -> float:
@@ -217,8 +204,15 @@ def sample_nuts(
             progress_bar=False,
             blocking=False,
         )
+
+        def finished() -> bool:
+            try:
+                return bool(sampler.is_finished)
+            except TimeoutError:  # how nutpie 0.16 says no
+                return False
+
         try:
-            while not _is_finished(sampler):
+            while not finished():
                 time.sleep(POLL_SECONDS)  # an interrupt arrives here; nutpie's own waiting would swallow it
                 bar.update(min(len(expanded), total), "draws")
         except BaseException:
@@ -238,13 +232,6 @@ class _Diverged(ValueError):
     """A trajectory left the region where the density can be computed; nutpie goes on after errors with this mark."""
 
     is_recoverable = True
-
-
-def _is_finished(sampler: Any) -> bool:
-    try:
-        return bool(sampler.is_finished)
-    except TimeoutError:  # how nutpie 0.16 says no
-        return False
 
 
 def _start(target: GibbsTarget, seed: int) -> Array:

@@ -23,7 +23,6 @@ from ..contrast import (
     Fit,
     LatentGaussian,
     Latents,
-    PathSpectrum,
     Settings,
     affinity,
     at_least_short,
@@ -502,7 +501,11 @@ def _solved_path(
     axes = ratio_axes(groups, latents.n_shown) if latents.axes == "ratio" else None
     if axes is not None:
         found = path_around_axes(found, groups, gammas, axes[1])
-    basis, coordinates = _in_features(data, found)
+    basis, coordinates = found.basis, found.coordinates  # with respect to the features
+    if data.basis is not None:  # reduced coordinates (F7)
+        basis, triangle = np.linalg.qr(data.basis.vectors(basis))
+        coordinates = triangle @ coordinates
+        coordinates = coordinates / np.linalg.norm(coordinates, axis=1, keepdims=True)
     G, k, size = gammas.size, latents.n_shown, coordinates.shape[1]
     sigma2, objective, eigenvalues = np.full(G, np.nan), np.empty(G), np.empty((G, k))
     components, loadings = np.empty((G, size, k)), np.empty(coordinates.shape)
@@ -554,16 +557,6 @@ def _solved_path(
         solved=int(found.solved.sum()),
         background_model=complete_background_model(data, r) if isinstance(estimator, Likelihood) else None,
     )
-
-
-def _in_features(data: Complete, found: PathSpectrum) -> tuple[Array, Array]:
-    """Basis and coordinates with respect to the features."""
-    basis, coordinates = found.basis, found.coordinates
-    if data.basis is not None:  # reduced coordinates (F7)
-        basis, triangle = np.linalg.qr(data.basis.vectors(basis))
-        coordinates = triangle @ coordinates
-        coordinates = coordinates / np.linalg.norm(coordinates, axis=1, keepdims=True)
-    return basis, coordinates
 
 
 def _masked_path(
