@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import nullcontext
 from functools import partial
 from itertools import islice, pairwise
 from numbers import Integral
@@ -31,6 +32,7 @@ ATTEMPTS = 25
 
 # Of refits by gradients, which start at the fit: loadings are right to 2 % of the standard deviation between refits.
 REFIT_TOLERANCE = 1e-4
+PASSES = 100  # over the rows that such a refit takes, roughly
 
 # Resamples that are reduced to moments at a time, and how large half of a group's matrices may then be.
 MOST_TOGETHER, TOGETHER_BYTES = 8, 2**27
@@ -210,7 +212,11 @@ def _incomplete_refits(tables: Tables, fit: Fit, draws: Iterator[Weights]) -> It
             gamma *= BACKTRACK
         return None
 
-    return map(refit, draws)
+    # Resamples side by side, as above.
+    workers = worker_count(PASSES * sum(int(table.size) for table in tables.rows))
+    with single_thread() if workers > 1 else nullcontext(), ThreadPoolExecutor(workers) as pool:
+        while drawn := list(islice(draws, MOST_TOGETHER * workers)):
+            yield from pool.map(refit, drawn)
 
 
 def study_of_fit(model: Any, X: Any, background: Any, name: str) -> Study:

@@ -11,7 +11,6 @@ import numpy.typing as npt
 import scipy.special
 
 from .._util.arrays import TINY, Array
-from .._util.checks import check_option
 from .._util.text import plural
 from ..data import Design, Groups, Indices, Tables, column_means, count_units
 from ..exceptions import GroupError
@@ -122,20 +121,6 @@ def checked_cells(unit_of: Groups[Indices], design: Design, by_blocks: bool) -> 
                 "in each condition or cell. Leave it out, or measure more."
             )
     return Groups.from_items(cells, ("foreground", *design.cells[1:]))
-
-
-def check_only_in(design: Design | None, only_in: str | None) -> None:
-    """Raise unless `only_in` is one of several conditions."""
-    if only_in is None:
-        return
-    if design is None or design.kind != "conditions":
-        raise ValueError(
-            f"only_in={only_in!r} is for a study of several conditions: "
-            'Study(groups={"A": XA, "B": XB}, background=Y).'
-        )
-    if len(design.cells) == 2:
-        raise ValueError(f"only_in={only_in!r} needs a second condition to compare with: leave it out.")
-    check_option(only_in, "only_in", design.cells[:-1])
 
 
 def stacked(values: Groups[Any]) -> npt.NDArray[Any]:

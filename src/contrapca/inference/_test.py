@@ -58,7 +58,6 @@ from ._axes import (
 from ._designs import (
     DesignTest,
     UnseenHalf,
-    check_only_in,
     checked_cells,
     compare_groups,
     design_test,
@@ -272,13 +271,7 @@ def significance_of(
     The rows of a `design` are about the means of its cells.
     """
     tables.with_one_background("contrast_test")
-    check_option(scale, "scale", SCALES)
-    for value, name in ((max_components, "max_components"), (n_splits, "n_splits")):
-        check_count(value, name)
-    check_positive(level, "level")
-    if level >= 1:
-        raise ValueError(f"level={level} must be below 1, for example 0.05.")
-    check_only_in(design, only_in)
+    _check_settings(design, only_in, scale, max_components, n_splits, level)
     tables = usable(tables, "contrast_test")
     if tables.n_features < 2:
         raise ValueError("The tables have 1 feature: the test needs at least 2.")
@@ -335,6 +328,28 @@ def significance_of(
         design=about,
         conditions=conditions,
     )
+
+
+def _check_settings(
+    design: Design | None, only_in: str | None, scale: str | None, max_components: int, n_splits: int, level: float
+) -> None:
+    """Raise for arguments that are impossible with any tables."""
+    check_option(scale, "scale", SCALES)
+    for value, name in ((max_components, "max_components"), (n_splits, "n_splits")):
+        check_count(value, name)
+    check_positive(level, "level")
+    if level >= 1:
+        raise ValueError(f"level={level} must be below 1, for example 0.05.")
+    if only_in is None:
+        return
+    if design is None or design.kind != "conditions":
+        raise ValueError(
+            f"only_in={only_in!r} is for a study of several conditions: "
+            'Study(groups={"A": XA, "B": XB}, background=Y).'
+        )
+    if len(design.cells) == 2:
+        raise ValueError(f"only_in={only_in!r} needs a second condition to compare with: leave it out.")
+    check_option(only_in, "only_in", design.cells[:-1])
 
 
 def _one_by_one(
