@@ -286,15 +286,10 @@ def shared_axes(chunks: Groups[Chunks], n_axes: int, *, within: bool) -> SharedA
 def axes_of_split(
     chunks: Groups[Chunks], finds: Flags, n_axes: int, shared: SharedAxes, *, within: bool
 ) -> tuple[Array, float]:
-    """Contrast axes from the chunks of the finding half, and the noise ratio of the others outside their model.
+    """Contrast axes (p, n_axes) from the chunks of the finding half, and the log noise ratio of the others.
 
-    Returns
-    -------
-    axes : ndarray of shape (p, n_axes)
-        Unit directions in the working basis. The first axes do not depend on `n_axes`.
-    noise : float
-        Log ratio of foreground to background mean variance outside the subspace of the axes' model; nan if so many
-        dimensions stand out that the rest is not noise.
+    Axes are unit directions in the working basis; the first ones do not depend on `n_axes`. The noise is the mean
+    variance outside the subspace of their model: nan if so many dimensions stand out that the rest is not noise.
     """
     halves = chunks.map(lambda group: group.half(finds, within=within))
     x, y = halves

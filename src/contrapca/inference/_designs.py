@@ -66,26 +66,14 @@ def log_variance(x: Array, weights: Array | None = None) -> Array:
 
 @dataclass(frozen=True)
 class DesignTest:
-    """How rows of a design are split, told apart and compared.
+    """How rows of a design are split, told apart and compared."""
 
-    Attributes
-    ----------
-    cell_of : Groups of ndarray of int
-        Units with rows in the same of these cells are split by themselves.
-    weights : Groups of ndarray of float
-        How often each row counts when axes are looked for.
-    compare : callable
-    pairs : tuple of pairs of int
-        Of several conditions: the cells that are compared. Otherwise there is one comparison, of all rows.
-    refit : Groups of ndarray of shape (n_k, q), or None
-        Columns that are regressed out of each half by itself. From all rows, long rows of the finding half would move
-        those of the testing half wherever few rows share a mean.
-    """
-
-    cell_of: Groups[Indices]
-    weights: Groups[Array]
+    cell_of: Groups[Indices]  # units with rows in the same of these cells are split by themselves
+    weights: Groups[Array]  # how often each row counts when axes are looked for
     compare: Compare
-    pairs: tuple[tuple[int, int], ...] = ()
+    pairs: tuple[tuple[int, int], ...] = ()  # of conditions: the cells that are compared; otherwise all rows are, once
+    # Columns (n, q) that are regressed out of each half by itself. From all rows, long rows of the finding half would
+    # move those of the testing half wherever few rows share a mean.
     refit: Groups[Array] | None = None
 
     def units_of_pairs(self, unit_of: Groups[Indices]) -> list[Groups[Indices]]:

@@ -477,7 +477,7 @@ def path_of_data(
     estimator = estimator._settled(data)
     latents = estimator._latents()
     if isinstance(data, Incomplete):
-        return _masked_path(data, estimator, latents, gammas, limit=limit, progress=progress)
+        return _masked_path(data, estimator, latents, gammas, progress=progress)
     if limit is None:
         limit, _ = estimator._limit(data.groups, latents.rank)
     if limit == 0:
@@ -560,10 +560,10 @@ def _solved_path(
 
 
 def _masked_path(
-    data: Incomplete, estimator: ContrastSolver, latents: Latents, gammas: Any, *, limit: float | None, progress: bool
+    data: Incomplete, estimator: ContrastSolver, latents: Latents, gammas: Any, *, progress: bool
 ) -> ContrastPath:
     """Fit from the smallest gamma upwards; a gamma without a solution is an error."""
-    limit = upper_bound(data, latents.rank) if limit is None else limit
+    limit = upper_bound(data, latents.rank)
     grid = _grid(gammas, MASKED_POINTS, limit, AUTO_FRACTION * limit, estimator, latents)
     with Progress("contrasts with missing values", grid.size, progress) as bar:
         fits, reason = _fits(data, latents, grid, limit, None, SETTINGS, bar)

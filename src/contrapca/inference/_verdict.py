@@ -255,22 +255,11 @@ def at_equal_depth(found: ContrastTest) -> ContrastTest:
 
 @dataclass(frozen=True)
 class Verdict:
-    """What the test says about the components that are shown.
-
-    Attributes
-    ----------
-    sentence : str
-    remarks : list of str
-        Further sentences; usually none.
-    test : ContrastTest or None
-        None if the tables cannot be tested; the sentence says why.
-    n_shown : int
-        Number of components.
-    """
+    """What the test says about the components that are shown."""
 
     sentence: str
-    remarks: list[str]
-    test: ContrastTest | None
+    remarks: list[str]  # further sentences; usually none
+    test: ContrastTest | None  # None if the tables cannot be tested; the sentence says why
     n_shown: int
 
     @classmethod
