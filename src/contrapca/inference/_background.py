@@ -152,23 +152,11 @@ def check_background(
     far = float(np.mean(_distances(data) > FAR))
     found, about_directions = np.full((2, 2), np.nan), list[str]()
     if min(counts) >= MIN_UNITS:
-        random = generator(random_state)
-
-        def tested(own: Tables, blocks: Groups[Any] | None) -> ContrastTest:
-            return significance_of(
-                own,
-                blocks=blocks,
-                paired=study.paired,
-                max_components=1,
-                level=LEVEL,
-                n_splits=n_splits,
-                scale=scale,
-                random_state=random,
-                progress=progress,
-            )
-
         exchanged = None if study.blocks is None else study.blocks.like(list(study.blocks)[::-1])
-        tests = tested(tables, study.blocks), tested(tables.exchanged(), exchanged)
+        asked: dict[str, Any] = {"paired": study.paired, "max_components": 1, "level": LEVEL, "n_splits": n_splits}
+        asked |= {"scale": scale, "random_state": generator(random_state), "progress": progress}
+        test = significance_of(tables, blocks=study.blocks, **asked)
+        tests = test, significance_of(tables.exchanged(), blocks=exchanged, **asked)
         found = np.array([[test.p_values[0], test.ratios[0]] for test in tests])
         about_directions = _about_directions(*tests, noise_ratio, data.groups.map(Moments.total_variance))
     problems = (*_about_rows(tables, counts), *about_directions)

@@ -173,7 +173,11 @@ class GammaSearch(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             )
         random = generator(self.random_state)
         if blocks is None:
-            return counts.map(lambda count: _random_parts(count, self.n_folds, random))
+            folds = counts.map(lambda count: np.empty(count, dtype=np.intp))
+            for own in folds:
+                for k, rows in enumerate(np.array_split(random.permutation(own.size), self.n_folds)):
+                    own[rows] = k
+            return folds
         unit_of = table_units(tables, blocks, least=2, what="holding rows out")
         return assign_folds(unit_of, fewer_folds(unit_of, self.n_folds), random)
 
@@ -210,14 +214,6 @@ class GammaSearch(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         """Latents of the best model."""
         check_is_fitted(self)
         return self.best_estimator_.transform(X)
-
-
-def _random_parts(count: int, n_parts: int, random: np.random.Generator) -> Indices:
-    """Assign `count` rows to random parts of (almost) equal size."""
-    part_of = np.empty(count, dtype=np.intp)
-    for k, rows in enumerate(np.array_split(random.permutation(count), n_parts)):
-        part_of[rows] = k
-    return part_of
 
 
 def _likelihoods(tables: Tables, folds: Groups[Indices] | None, path: ContrastPath) -> Iterator[Array]:
