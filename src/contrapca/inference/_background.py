@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -36,7 +36,7 @@ class BackgroundCheck(Result):
     ----------
     p_background, p_foreground : float
         p-value of "this group nowhere varies more than the other", from `contrast_test`; nan if a group has fewer than
-        4 independent rows or blocks.
+        6 independent rows or blocks.
     ratio_background, ratio_foreground : float
         How many times as much this group varies as the other, along the direction in which that is most, in rows that
         did not choose the direction.
@@ -147,7 +147,9 @@ def check_background(
     only_x, only_y = _outside(data, q_x, q_y)
     noise_ratio, surely = np.nan, False
     if has_plateau(q := max(q_x, q_y), tables.n_features, *counts):
-        (low_x, noise_x, high_x), (low_y, noise_y, high_y) = tables.rows.map(_noise(data, q), data.groups, data.scaling)
+        (low_x, noise_x, high_x), (low_y, noise_y, high_y) = tables.rows.map(
+            partial(_noise, data, q), data.groups, data.scaling
+        )
         noise_ratio, surely = _ratio(noise_x, noise_y), low_x > high_y or low_y > high_x
     far = float(np.mean(_distances(data) > FAR))
     found, about_directions = np.full((2, 2), np.nan), list[str]()
@@ -199,25 +201,21 @@ def _outside(data: Complete, q_x: int, q_y: int) -> tuple[float, float]:
     return float(1 - parts_x @ cosines.sum(axis=1)), float(1 - parts_y @ cosines.sum(axis=0))
 
 
-def _noise(data: Complete, q: int) -> Callable[[Rows, Moments, Scaling], Array]:
-    """A function of a group: the variance of a typical row (the median) per dimension outside the first q of the group,
-    between two values that it lies between with hardly any doubt, shape (3,).
+def _noise(data: Complete, q: int, rows: Rows, group: Moments, scaling: Scaling) -> Array:
+    """The variance of a typical row of a group (the median) per dimension outside the first q of the group, between two
+    values that it lies between with hardly any doubt, shape (3,).
 
     In random directions, which are all of them if there are at most 50. A mean over rows would be that of the few
     largest, which differ from table to table if tails are heavy.
     """
-
-    def typical(rows: Rows, group: Moments, scaling: Scaling) -> Array:
-        D, n = scaling.mean.size, rows.shape[0]
-        inside = data.vectors(top_eigenpairs(Contrast.of((1.0, group)), q).vectors) if q else np.zeros((D, 0))
-        others = np.random.default_rng(0).standard_normal((D, min(D - q, NOISE_DIRECTIONS)))
-        outside = np.linalg.qr(others - inside @ (inside.T @ others))[0]
-        squares = np.mean(host(scaling.project(rows, outside)) ** 2, axis=1)
-        error = min(1.5 / np.sqrt(n), 0.5)  # three standard errors of the rank of a median
-        # The q largest dimensions of few rows hold a good part of their noise, too.
-        return np.quantile(squares, [0.5 - error, 0.5, 0.5 + error]) * n / max(n - 1 - q, 1)
-
-    return typical
+    D, n = scaling.mean.size, rows.shape[0]
+    inside = data.vectors(top_eigenpairs(Contrast.of((1.0, group)), q).vectors) if q else np.zeros((D, 0))
+    others = np.random.default_rng(0).standard_normal((D, min(D - q, NOISE_DIRECTIONS)))
+    outside = np.linalg.qr(others - inside @ (inside.T @ others))[0]
+    squares = np.mean(host(scaling.project(rows, outside)) ** 2, axis=1)
+    error = min(1.5 / np.sqrt(n), 0.5)  # three standard errors of the rank of a median
+    # The q largest dimensions of few rows hold a good part of their noise, too.
+    return np.quantile(squares, [0.5 - error, 0.5, 0.5 + error]) * n / max(n - 1 - q, 1)
 
 
 def _ratio(left: float, right: float) -> float:
