@@ -334,17 +334,11 @@ def mid_ranks(values: Array, groups: Indices) -> Array:
 def trend_p(values: Array, scores: Array, groups: Indices) -> tuple[Array, Array]:
     """Statistic and p-value of T = sum a e, scores (m,) times values (m, k), if values are exchanged within groups."""
     k = values.shape[1]
-    T, variance, third, limit = np.zeros(k), np.zeros(k), np.zeros(k), 0
-    largest = np.abs(values).max(
-        axis=0, initial=0.0
-    )  # cubes of very large or small numbers would leave the range of floating point
-    values = values / np.where(largest > 0, largest, 1.0)
-    for own in np.unique(groups):
-        here = groups == own
-        if np.ptp(scores[here]) > 0:
-            found = exchanged(values[here], scores[here])
-            T, variance, third = T + found[0], variance + found[1], third + found[2]
-            limit += int(here.sum()) - 1
+    if not len(values):
+        return np.zeros(k), np.ones(k)
+    # Cubes of very large or small numbers would leave the range of floating point.
+    largest = np.abs(values).max(axis=0)
+    T, variance, third, limit = exchanged(values / np.where(largest > 0, largest, 1.0), scores, groups)
     scale = np.sqrt(np.where(variance > 0, variance, 1.0))
     statistic = T / scale
     if limit < 2:

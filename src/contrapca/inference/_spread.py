@@ -51,11 +51,11 @@ def compare_spread(
     # Independent kinds of units are added, weighted by inverse variances for units of equal variance. In blocks with
     # rows in both groups, labels are swapped within a block: that difference has no third moment.
     left, right = x[x_here & ~both], y[y_here & ~both]
-    difference = variance = third = np.zeros(x.shape[1])
-    square_limit = 0
-    if min(len(left), len(right)) and (square_limit := len(left) + len(right) - 1) > 1:
+    difference, variance, third, square_limit = np.zeros(x.shape[1]), np.zeros(x.shape[1]), np.zeros(x.shape[1]), 0
+    if len(left) and len(right) and len(left) + len(right) > 2:
         first = np.repeat([1.0, 0.0], [len(left), len(right)])
-        difference, variance, third = exchanged(np.concatenate([left, right]), first)
+        together = np.concatenate([left, right])
+        difference, variance, third, square_limit = exchanged(together, first, np.zeros(first.size, dtype=np.intp))
     swapped = x[both] - y[both]
     variance = variance + (swapped**2).sum(axis=0) / 4
     scale = np.sqrt(np.where(variance > 0, variance, 1.0))
@@ -83,15 +83,25 @@ def without_earlier_axes(a: Array, b: Array) -> Array:
     return effects
 
 
-def exchanged(values: Array, scores: Array) -> tuple[Array, Array, Array]:
-    """T = sum a e of scores (n,) and values (n, k), and its variance and third moment when values are exchanged.
-
-    With scores of 0 and 1, T is the weighted difference of two means.
+def exchanged(values: Array, scores: Array, groups: Indices) -> tuple[Array, Array, Array, int]:
+    """T = sum a e of scores a (n,) and values e (n, k) about the means of their groups: a difference of two means if
+    scores are 0 and 1. With its variance and third moment when values are exchanged within groups, and the largest
+    square that it can reach once it is standardised.
     """
-    n, a, e = len(values), scores - scores.mean(), values - values.mean(axis=0)
-    squares = e * e
-    third = np.sum(squares * e, axis=0) * np.sum(a**3) * n / ((n - 1) * max(n - 2, 1))
-    return a @ e, squares.sum(axis=0) * (a @ a) / (n - 1), third if n > 2 else 0.0 * third
+    order = np.argsort(groups, kind="stable")
+    _, first, code, counts = np.unique(groups[order], return_index=True, return_inverse=True, return_counts=True)
+    n, scores = counts[:, None], scores[order, None]
+
+    def about_means(x: Array) -> Array:
+        found: Array = x - (np.add.reduceat(x, first) / n)[code]
+        return found
+
+    a, e = about_means(scores), about_means(values[order])
+    (a2, a3), (e2, e3) = ([np.add.reduceat(power, first) for power in (x * x, x * x * x)] for x in (a, e))
+    variance = np.sum(a2 * e2 / np.maximum(n - 1, 1), axis=0)
+    third = np.sum(np.where(n > 2, n * a3 * e3 / np.maximum((n - 1) * (n - 2), 1), 0.0), axis=0)
+    differ = np.maximum.reduceat(scores, first) > np.minimum.reduceat(scores, first)
+    return np.sum(a * e, axis=0), variance, third, int(np.sum((n - 1) * differ))
 
 
 def upper_tail(statistic: Array, skewness: Array, square_limit: int) -> Array:
