@@ -229,6 +229,14 @@ def p_value(x, y, x_units, y_units, within):
 # ---------------------------------------------------------------------- what halves of the rows say (F43)
 
 
+def measured(scale, X, Y):
+    """Both tables in the units of all their rows, for an estimator that then scales nothing."""
+    own = X.var(axis=0), Y.var(axis=0)
+    if scale == "pooled":
+        own = 2 * [(len(X) * own[0] + len(Y) * own[1]) / (len(X) + len(Y))]
+    return (X / np.sqrt(own[0]), Y / np.sqrt(own[1])) if scale in ("pooled", "group") else (X, Y)
+
+
 def unseen(estimator, X, Y, splits, parts, units):
     """Log ratios (k,), what units add to them {unit: (k,)}, and agreement (k,), from refits to explicit halves.
 

@@ -14,7 +14,7 @@ from contrapca.contrast._limits import Span, pcpca_limit
 from contrapca.data._groups import Groups
 from contrapca.data.rows import _scipy as sparse_rows
 from contrapca.exceptions import ContrastWarning, InfeasibleGammaError, RankError, SolverError
-from contrapca.inference import _limits as _gamma_limits
+from contrapca.inference import _gamma_limits
 
 
 @pytest.mark.parametrize("solver", ["eigh", "dual", "lanczos"])

@@ -63,8 +63,10 @@ def test_sparse_rows_are_resampled_as_dense_ones(estimator):
     np.testing.assert_allclose(found.angles(), expected.angles(), atol=1e-6)
 
 
-def test_threads_change_nothing(monkeypatch):
+@pytest.mark.parametrize("missing", [0.0, 0.1])
+def test_threads_change_nothing(missing, monkeypatch):
     left, right = make_groups(60, 50, 6)
+    left[np.random.default_rng(0).random(left.shape) < missing] = np.nan
     model = PCPCA(2).fit(left, background=right)
     alone = bootstrap(model, left, background=right, n_resamples=11, **QUIET)
     monkeypatch.setattr("contrapca.inference._bootstrap.worker_count", lambda values: 3)

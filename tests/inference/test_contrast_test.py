@@ -11,13 +11,10 @@ import oracle_split
 from contrapca import Study, contrast_test
 from contrapca.data import Groups, fewer_folds, looks_like_replicates, study_of, units_of
 from contrapca.exceptions import ContrastWarning
-from contrapca.inference import _chunks as _split_moments
-from contrapca.inference import _outcomes as _split_outcomes
-from contrapca.inference import _spread
-from contrapca.inference._splits import draw_splits, most_axes
-from contrapca.inference._spread import cauchy_combination, compare_spread, relabelled_p, thinned, unit_values
-from contrapca.inference._test import ContrastTest
-from contrapca.inference._verdict import verdict_on
+from contrapca.inference import _axes, _spread, _test
+from contrapca.inference._spread import compare_spread, relabelled_p, thinned, unit_values
+from contrapca.inference._test import cauchy_combination, draw_splits, most_axes, verdict_on
+from contrapca.inference._verdict import ContrastTest
 
 
 def tables(seed, n, m, D, planted=0, variance=6.0):
@@ -100,9 +97,9 @@ def test_sparse_equals_dense(n, D):
 
 def test_subspace_iteration(monkeypatch):
     X, Y = tables(0, 120, 120, 60, planted=1, variance=10)
-    monkeypatch.setattr(_split_moments, "WORKING_DIMENSIONS", 20)
+    monkeypatch.setattr(_axes, "WORKING_DIMENSIONS", 20)
     exact = run(X, Y, 2)
-    monkeypatch.setattr(_split_moments, "EXACT_FEATURES", 50)
+    monkeypatch.setattr(_axes, "EXACT_FEATURES", 50)
     dense, sparse = run(X, Y, 2), run(scipy.sparse.csr_matrix(X), scipy.sparse.csr_matrix(Y), 2)
     np.testing.assert_allclose(sparse.statistics, dense.statistics, rtol=1e-6, atol=1e-8)
     assert dense.n_components == exact.n_components == 1
@@ -112,24 +109,24 @@ def test_subspace_iteration(monkeypatch):
 def test_the_span_of_a_wide_table_loses_nothing(monkeypatch):
     X, Y = tables(0, 30, 30, 200, planted=1, variance=30)
     in_span = run(X, Y, 2)
-    monkeypatch.setattr(_split_outcomes, "working_basis", lambda groups, rng: None)
+    monkeypatch.setattr(_test, "working_basis", lambda groups, rng: None)
     np.testing.assert_allclose(in_span.statistics, run(X, Y, 2).statistics, rtol=1e-7, atol=1e-9)
 
 
 def test_small_blocks_of_rows_change_nothing(monkeypatch):
     X, Y = tables(0, 300, 260, 700, planted=1)
     expected = run(X, Y, 2, n_splits=3)
-    monkeypatch.setattr(_split_moments, "BLOCK_NUMBERS", 5000)
-    monkeypatch.setattr(_split_outcomes, "BLOCK_NUMBERS", 5000)
+    monkeypatch.setattr(_axes, "BLOCK_NUMBERS", 5000)
+    monkeypatch.setattr(_test, "BLOCK_NUMBERS", 5000)
     np.testing.assert_allclose(run(X, Y, 2, n_splits=3).statistics, expected.statistics, rtol=1e-8, atol=1e-10)
 
 
 def test_threads_change_nothing(monkeypatch):
     X, Y = tables(0, 80, 60, 15, planted=1)
     asked = []
-    monkeypatch.setattr(_split_outcomes, "worker_count", lambda values: asked.append(values) or 1)
+    monkeypatch.setattr(_test, "worker_count", lambda values: asked.append(values) or 1)
     alone = run(X, Y, 2)
-    monkeypatch.setattr(_split_outcomes, "worker_count", lambda values: 3)
+    monkeypatch.setattr(_test, "worker_count", lambda values: 3)
     np.testing.assert_array_equal(run(X, Y, 2).statistics, alone.statistics)
     assert len(asked) == 1
 

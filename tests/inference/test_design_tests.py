@@ -8,18 +8,10 @@ import oracle_designs as oracle
 from contrapca import ContraPCA, Study, contrast_test
 from contrapca.data import Groups, conditions, doses, interaction
 from contrapca.exceptions import GroupError
-from contrapca.inference._chunks import GroupRows, chunk_moments
-from contrapca.inference._designs import (
-    compare_groups,
-    design_test,
-    interaction_p,
-    left_by,
-    mid_ranks,
-    refit_rows,
-    trend_p,
-)
-from contrapca.inference._splits import draw_splits
-from contrapca.inference._spread import unit_values, upper_tail
+from contrapca.inference._axes import GroupRows, chunk_moments, left_by, refit_rows
+from contrapca.inference._designs import design_test, interaction_p, mid_ranks, trend_p
+from contrapca.inference._spread import upper_tail
+from contrapca.inference._test import draw_splits
 
 pd = pytest.importorskip("pandas")
 
@@ -93,18 +85,6 @@ def test_two_doses_and_one_condition_are_two_groups(blocks):
     two = run(Study.from_frame(table, dose="dose", blocks="plate" if known else None), max_components=3)
     np.testing.assert_allclose(two.p_values, plain.p_values, rtol=1e-12)
     np.testing.assert_allclose(two.ratios, plain.ratios, rtol=1e-12)
-
-
-def test_the_trend_of_two_doses_is_the_difference_of_two_groups():
-    rng = np.random.default_rng(1)
-    x, y = 2 * rng.standard_normal((31, 2)), rng.standard_normal((24, 2))
-    units = Groups.of(np.arange(31), np.arange(31, 55))
-    statistic, p = (own[0] for own in compare_groups(Groups.of(x[:, :1], y[:, :1]), units, units, 0, False)[:2])
-    values = [unit_values(own, np.arange(len(own)), len(own), within=False) for own in (x[:, :1], y[:, :1])]
-    dose = np.repeat([7.0, 2.0], [31, 24])
-    found, p_found = trend_p(np.vstack(values), dose, np.zeros(55, dtype=int))
-    np.testing.assert_allclose(found, statistic, rtol=1e-10)
-    np.testing.assert_allclose(p_found, p, rtol=1e-8)
 
 
 # ---------------------------------------------------------------------- oracles
@@ -223,8 +203,8 @@ def test_few_rows_of_a_dose_are_about_a_curve_of_their_own_half():
     finds = splits.finds[0]
 
     def halves(table):
-        groups = rows.map(lambda own: GroupRows(table[own], np.zeros(D), np.ones(D)))
-        return [own.half(finds, within=False) for own in refit_rows(groups, splits.chunks, None, test)]
+        groups = rows.map(lambda own, weights: GroupRows(table[own], np.zeros(D), np.ones(D), weights), test.weights)
+        return [own.half(finds, within=False) for own in refit_rows(groups, splits.chunks, None, test.refit)]
 
     longer = X.copy()
     for own, chunks in zip(rows, splits.chunks, strict=True):

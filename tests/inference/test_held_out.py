@@ -17,7 +17,7 @@ from contrapca.moments import _complete, _subsets
 from contrapca.moments._span import reduce_rows
 from contrapca.moments._subsets import assign_folds
 from contrapca.reporting._report import summarize
-from oracle_split import unseen
+from oracle_split import measured, unseen
 
 X, Y = make_groups(90, 70, 12, signal=2.0)
 ESTIMATORS = {
@@ -57,10 +57,13 @@ def refitted(estimator, X, Y):
     return fit
 
 
-def check(estimator, X, Y, found, tolerance, given=(None, None), model=None):
+def check(estimator, X, Y, found, tolerance, given=(None, None)):
     """F43 word by word."""
     splits, parts, units = halves_of(X, Y, None if given[0] is None else given)
-    slow = refitted(estimator if model is None else model, X, Y)
+    if estimator.scale in ("pooled", "group"):
+        X, Y = measured(estimator.scale, X, Y)
+        estimator = clone(estimator).set_params(scale=None)
+    slow = refitted(estimator, X, Y)
     log_ratios, added, agreement = unseen(slow, X, Y, splits, list(parts), list(units))
     np.testing.assert_allclose(found.log_ratios, log_ratios, atol=tolerance)
     np.testing.assert_allclose(found.agreement, agreement, atol=10 * tolerance)
@@ -263,12 +266,13 @@ def test_cpca_auto_needs_rows():
 # ---------------------------------------------------------------------- intervals, and what is said of components
 
 
-def excluded(draw, runs, **given):
+def excluded(draw, runs, scale=None, **given):
     """How many of some tables without contrast have an interval that excludes 1."""
     found = 0
     for seed in range(runs):
         left, right = draw(np.random.default_rng(seed))
-        low, high = held_out_contrast(RatioPCA(1, ridge=1.0), Study(left, background=right, **given)).intervals[0]
+        model = RatioPCA(1, ridge=1.0, scale=scale)
+        low, high = held_out_contrast(model, Study(left, background=right, **given)).intervals[0]
         found += low > 1 or high < 1
     return found
 
@@ -290,6 +294,23 @@ def test_intervals_exclude_1_seldom_where_there_is_nothing(kind):
     assert excluded(draw, runs, **given) <= most
     if kind == "blocks":
         assert excluded(draw, runs) > 2 * most
+
+
+@pytest.mark.slow
+def test_intervals_of_scaled_features_that_vary_in_one_donor_alone(monkeypatch):
+    """As above, of five paired donors; far more if each half measures features anew (the control)."""
+    runs, donors = 150, np.repeat(np.arange(5), 10)
+    most = scipy.stats.binom.ppf(0.999, runs, 0.07)
+
+    def draw(rng):
+        deviations = np.tile(np.repeat([0.1, 1.0], [4, 6]), (5, 1))
+        deviations[rng.integers(5, size=4), np.arange(4)] = 3.0
+        return rng.standard_normal((2, 50, 10)) * deviations[donors]
+
+    given = {"scale": "pooled", "blocks": (donors, donors)}
+    assert excluded(draw, runs, **given) <= most
+    monkeypatch.setattr("contrapca.inference._held_out.measured_once", lambda estimator, data: estimator)
+    assert excluded(draw, runs, **given) > most
 
 
 def test_a_component_of_one_block_and_one_of_noise():

@@ -12,7 +12,7 @@ from contrapca import PCPCA, PPCA, Moments, Study, posterior
 from contrapca.exceptions import ContrastWarning, ImproperPosteriorError
 from contrapca.inference import _draws as diagnostics
 from contrapca.inference import _nuts
-from contrapca.inference._nuts import GibbsTarget, sample_nuts
+from contrapca.inference._nuts import GibbsTarget, compiled_log_density, sample_nuts
 from contrapca.inference._posterior import eigenbasis
 
 C2 = np.array([[40.0, 12.0], [12.0, 15.0]])
@@ -32,8 +32,6 @@ def target_of(C, N, d, **options):
 @pytest.mark.parametrize("sigma2_min", [0.0, 0.3])
 def test_density_and_gradient(d, sigma2_min):
     """The compiled kernel against explicit matrices, the rotation into the eigenbasis included."""
-    from contrapca.inference._log_density import log_density
-
     rng = np.random.default_rng(d)
     R = rng.standard_normal((30, 5))
     C, N, w = R.T @ R, 17.3, 0.7
@@ -45,7 +43,7 @@ def test_density_and_gradient(d, sigma2_min):
         sigma2 = sigma2_min + np.exp(x[-1])
         return oracles.gibbs_log_density(Q @ x[:-1].reshape(5, d), sigma2, N, C, w) + x[-1]  # with the Jacobian
 
-    value, gradient = log_density(x, values, N, w, sigma2_min, d)
+    value, gradient = compiled_log_density()(x, values, N, w, sigma2_min, d)
     assert value == pytest.approx(expected(x), rel=1e-10)
     np.testing.assert_allclose(gradient, oracles.finite_differences(expected, x), rtol=1e-6, atol=1e-6)
 

@@ -34,7 +34,7 @@ from contrapca.contrast._fit import SHARED_RATIO
 from contrapca.data.rows import _numpy
 from contrapca.datasets import make_hidden_clusters
 from contrapca.exceptions import ContrastWarning, GroupError, InfeasibleGammaError, NonFiniteError
-from contrapca.inference._test import ContrastTest
+from contrapca.inference._verdict import ContrastTest
 from contrapca.plots import BACKGROUND_COLOUR, COLOURS, as_classes, on_a_scale
 from contrapca.reporting import _html, _points
 from contrapca.reporting._answers import chance_of

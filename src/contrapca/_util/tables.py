@@ -100,3 +100,16 @@ class Display:
 def shown_as_html(*parts: str | Table) -> str:
     """Parts as HTML, user text escaped."""
     return Display(*parts)._repr_html_()
+
+
+class Result:
+    """A result of sentences and tables, printed line by line, or as HTML in a notebook."""
+
+    def _parts(self) -> list[str | Table]:
+        raise NotImplementedError
+
+    def __str__(self) -> str:
+        return "\n".join(map(str, self._parts()))
+
+    def _repr_html_(self) -> str:
+        return shown_as_html(*self._parts())

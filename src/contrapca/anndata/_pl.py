@@ -13,10 +13,10 @@ import numpy.typing as npt
 from .._util.arrays import is_sparse
 from .._util.checks import check_count
 from .._util.optional import require
-from .._util.text import did_you_mean, is_missing, listed
+from .._util.text import LEAST_P, did_you_mean, is_missing, listed
 from ..data import genes_of, regress_out
 from ..estimators import ContrastSolver
-from ..inference import LEAST_P, contrast_path
+from ..inference import contrast_path
 from ..plots import BACKGROUND_COLOUR, COLOURS, axes_or_current, latents, path_curves, tidy
 from ..plots import loadings as loading_bars
 from ._cells import choose, group_values, labels_in, loaded

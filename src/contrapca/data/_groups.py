@@ -166,6 +166,11 @@ def check_present(group_of: Codes, y: Any, background_label: Any) -> None:
     labels = list(background_label) if _is_list(background_label) else [background_label]
     found = list(dict.fromkeys(np.ravel(host(y)).tolist()))
     n_cases, *counts = np.bincount(group_of, minlength=len(labels) + 1).tolist()
+    if len(found) == 1:  # the error that follows would be buried in the tracebacks of a cross-validation
+        warn(
+            f"All rows of this fit have the label {found[0]!r}, so a group is missing. In cross-validation, use a "
+            "splitter that mixes the groups, such as cv=StratifiedKFold(5)."
+        )
     for label, count in zip(labels, counts, strict=True):
         if count == 0:
             raise GroupError(

@@ -2,33 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from .._util.arrays import Array, Rows, host, row_slices
 from .._util.checks import SCALES, check_count, check_option, generator
-from .._util.tables import Table
+from .._util.tables import Result, Table
 from ..contrast import dimensions_above_noise, has_plateau, top_eigenpairs
-from ..data import (
-    Groups,
-    Scaling,
-    Tables,
-    adjusted_tables,
-    count_units,
-    refuse,
-    refuse_devices,
-    study_of,
-    units_of,
-)
+from ..data import Groups, Scaling, Tables, adjusted_tables, count_units, refuse, refuse_devices, study_of, units_of
 from ..missing import collect
 from ..moments import Complete, Contrast, Moments
-from ._result import Result
-from ._splits import MIN_UNITS
-from ._test import ContrastTest, in_brief, refuse_weights, significance_of
-from ._verdict import SURE
+from ._spread import MIN_UNITS
+from ._test import SURE, refuse_weights, significance_of
+from ._verdict import ContrastTest, in_brief
 
 LEVEL = 0.05  # of the test of each group's own directions
 OWN_RATIO = 2.0  # of the groups' variances, from which a direction is called a group's own
@@ -47,7 +36,7 @@ class BackgroundCheck(Result):
     ----------
     p_background, p_foreground : float
         p-value of "this group nowhere varies more than the other", from `contrast_test`; nan if a group has fewer than
-        4 independent rows or blocks.
+        6 independent rows or blocks.
     ratio_background, ratio_foreground : float
         How many times as much this group varies as the other, along the direction in which that is most, in rows that
         did not choose the direction.
@@ -158,28 +147,18 @@ def check_background(
     only_x, only_y = _outside(data, q_x, q_y)
     noise_ratio, surely = np.nan, False
     if has_plateau(q := max(q_x, q_y), tables.n_features, *counts):
-        (low_x, noise_x, high_x), (low_y, noise_y, high_y) = tables.rows.map(_noise(data, q), data.groups, data.scaling)
+        (low_x, noise_x, high_x), (low_y, noise_y, high_y) = tables.rows.map(
+            partial(_noise, data, q), data.groups, data.scaling
+        )
         noise_ratio, surely = _ratio(noise_x, noise_y), low_x > high_y or low_y > high_x
     far = float(np.mean(_distances(data) > FAR))
     found, about_directions = np.full((2, 2), np.nan), list[str]()
     if min(counts) >= MIN_UNITS:
-        random = generator(random_state)
-
-        def tested(own: Tables, blocks: Groups[Any] | None) -> ContrastTest:
-            return significance_of(
-                own,
-                blocks=blocks,
-                paired=study.paired,
-                max_components=1,
-                level=LEVEL,
-                n_splits=n_splits,
-                scale=scale,
-                random_state=random,
-                progress=progress,
-            )
-
         exchanged = None if study.blocks is None else study.blocks.like(list(study.blocks)[::-1])
-        tests = tested(tables, study.blocks), tested(tables.exchanged(), exchanged)
+        asked: dict[str, Any] = {"paired": study.paired, "max_components": 1, "level": LEVEL, "n_splits": n_splits}
+        asked |= {"scale": scale, "random_state": generator(random_state), "progress": progress}
+        test = significance_of(tables, blocks=study.blocks, **asked)
+        tests = test, significance_of(tables.exchanged(), blocks=exchanged, **asked)
         found = np.array([[test.p_values[0], test.ratios[0]] for test in tests])
         about_directions = _about_directions(*tests, noise_ratio, data.groups.map(Moments.total_variance))
     problems = (*_about_rows(tables, counts), *about_directions)
@@ -222,25 +201,21 @@ def _outside(data: Complete, q_x: int, q_y: int) -> tuple[float, float]:
     return float(1 - parts_x @ cosines.sum(axis=1)), float(1 - parts_y @ cosines.sum(axis=0))
 
 
-def _noise(data: Complete, q: int) -> Callable[[Rows, Moments, Scaling], Array]:
-    """A function of a group: the variance of a typical row (the median) per dimension outside the first q of the group,
-    between two values that it lies between with hardly any doubt, shape (3,).
+def _noise(data: Complete, q: int, rows: Rows, group: Moments, scaling: Scaling) -> Array:
+    """The variance of a typical row of a group (the median) per dimension outside the first q of the group, between two
+    values that it lies between with hardly any doubt, shape (3,).
 
     In random directions, which are all of them if there are at most 50. A mean over rows would be that of the few
     largest, which differ from table to table if tails are heavy.
     """
-
-    def typical(rows: Rows, group: Moments, scaling: Scaling) -> Array:
-        D, n = scaling.mean.size, rows.shape[0]
-        inside = data.vectors(top_eigenpairs(Contrast.of((1.0, group)), q).vectors) if q else np.zeros((D, 0))
-        others = np.random.default_rng(0).standard_normal((D, min(D - q, NOISE_DIRECTIONS)))
-        outside = np.linalg.qr(others - inside @ (inside.T @ others))[0]
-        squares = np.mean(host(scaling.project(rows, outside)) ** 2, axis=1)
-        error = min(1.5 / np.sqrt(n), 0.5)  # three standard errors of the rank of a median
-        # The q largest dimensions of few rows hold a good part of their noise, too.
-        return np.quantile(squares, [0.5 - error, 0.5, 0.5 + error]) * n / max(n - 1 - q, 1)
-
-    return typical
+    D, n = scaling.mean.size, rows.shape[0]
+    inside = data.vectors(top_eigenpairs(Contrast.of((1.0, group)), q).vectors) if q else np.zeros((D, 0))
+    others = np.random.default_rng(0).standard_normal((D, min(D - q, NOISE_DIRECTIONS)))
+    outside = np.linalg.qr(others - inside @ (inside.T @ others))[0]
+    squares = np.mean(host(scaling.project(rows, outside)) ** 2, axis=1)
+    error = min(1.5 / np.sqrt(n), 0.5)  # three standard errors of the rank of a median
+    # The q largest dimensions of few rows hold a good part of their noise, too.
+    return np.quantile(squares, [0.5 - error, 0.5, 0.5 + error]) * n / max(n - 1 - q, 1)
 
 
 def _ratio(left: float, right: float) -> float:

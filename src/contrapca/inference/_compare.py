@@ -14,25 +14,17 @@ from sklearn.exceptions import ConvergenceWarning
 from .._util.arrays import TINY, Array, Rows, spread_out
 from .._util.checks import check_n_components, generator
 from .._util.progress import Progress
-from .._util.tables import Table
+from .._util.tables import Result, Table
 from ..contrast import RANKED, Halves, Training, half_latents, many_problems, reproducible_contrast, unwarned
-from ..data import (
-    Groups,
-    encoded_of,
-    refuse_devices,
-    study_of,
-    units_of,
-    without_covariates,
-)
+from ..data import Groups, encoded_of, refuse_devices, study_of, units_of, without_covariates
 from ..data.checks import advice_on_values
 from ..estimators import CLVM, CPCA, PCPCA, ContraPCA, Decomposition, RatioPCA, unfitted
 from ..exceptions import GroupError, SolverError
 from ..missing import filled_draws
 from ..moments import MAX_DENSE
-from ._held_out import measured_tables, prepared, study_halves
-from ._result import Result
-from ._test import ContrastTest, refuse_weights
-from ._verdict import verdict_on
+from ._held_out import measured_once, measured_tables, prepared, study_halves
+from ._test import refuse_weights, verdict_on
+from ._verdict import ContrastTest
 
 SCALINGS = (None, "pooled")
 GAMMAS = (2.0, 4.0)  # of CPCA, beside the one that is chosen
@@ -295,7 +287,7 @@ def _entry(method: str, model: Any, whole: Training, rows: Rows, halves: Halves,
     try:
         data = model._trained(whole)
         model = model._tuned(data, halves)
-        rough = unfitted(model, tol=ROUGH) if isinstance(model, CLVM) else model
+        rough = measured_once(unfitted(model, tol=ROUGH) if isinstance(model, CLVM) else model, data)
         fit = rough._fit_to(data, lambda: halves)
         seconds = time.perf_counter() - start
         latents = half_latents(halves, rough._axes_of, RANKED)

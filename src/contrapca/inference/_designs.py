@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
@@ -14,17 +14,28 @@ from .._util.arrays import TINY, Array
 from .._util.text import plural
 from ..data import Design, Groups, Indices, Tables, column_means, count_units
 from ..exceptions import GroupError
-from ..moments import DenseScatter, Moments
-from ._chunks import GroupRows, Half
-from ._splits import MIN_UNITS, Flags, Splits
-from ._spread import compare_spread, unit_values, upper_tail, without_earlier_axes
+from ._axes import Flags, left_by
+from ._spread import MIN_UNITS, compare_spread, exchanged, unit_means, unit_values, upper_tail, without_earlier_axes
 
 CELL_ROWS = 10  # of a dose, so that its rows are about their own mean: five in each half
 NEIGHBOURS = 8  # rows of neighbouring doses that are compared with each other where doses have fewer rows
 MANY_CELLS = 20  # beyond, there are too many matrices of chunks: moments come from the rows of each half
 LEAST_CELL = 3  # units, for jackknife values of mean distances
 MOST_SHIFT = 1.0  # of the logarithm of a mean to what it is without an interaction: a stronger one stays significant
-MOST_LEVERAGE = 0.9  # of a row in its regression: the variance of longer ones is not known
+
+
+class UnseenHalf(NamedTuple):
+    """The testing half of one split."""
+
+    coordinates: Groups[Array]  # of its rows along the axes, (n, k)
+    units: Groups[Indices]
+    tests: Groups[Flags]  # which of all rows these are
+    seed: int
+    within: bool  # whether rows are compared within blocks
+
+    def of(self, values: Groups[Any]) -> npt.NDArray[Any]:
+        """Of values of all rows those of both groups' testing rows, the foreground's first."""
+        return stacked(values.map(lambda own, test: own[test], self.tests))
 
 
 class Compared(NamedTuple):
@@ -35,16 +46,14 @@ class Compared(NamedTuple):
     log_ratios: Array  # of variances
 
 
-# From coordinates along the axes, units and places of the testing rows, a seed, and whether to compare within blocks.
-Compare = Callable[[Groups[Array], Groups[Indices], Groups[Flags], int, bool], Compared]
+Compare = Callable[[UnseenHalf], Compared]
 
 
-def compare_groups(
-    tested: Groups[Array], units: Groups[Indices], tests: Groups[Flags], seed: int, within: bool
-) -> Compared:
+def compare_groups(half: UnseenHalf) -> Compared:
     """Two plain groups: foreground and background."""
-    x, y = tested.map(log_variance)
-    statistic, p_values = compare_spread(tested, units, np.random.default_rng(seed), within=within)
+    x, y = half.coordinates.map(log_variance)
+    rng = np.random.default_rng(half.seed)
+    statistic, p_values = compare_spread(half.coordinates, half.units, rng, within=half.within)
     return Compared(statistic[None], p_values[None], (x - y)[None])
 
 
@@ -57,26 +66,14 @@ def log_variance(x: Array, weights: Array | None = None) -> Array:
 
 @dataclass(frozen=True)
 class DesignTest:
-    """How rows of a design are split, told apart and compared.
+    """How rows of a design are split, told apart and compared."""
 
-    Attributes
-    ----------
-    cell_of : Groups of ndarray of int
-        Units with rows in the same of these cells are split by themselves.
-    weights : Groups of ndarray of float
-        How often each row counts when axes are looked for.
-    compare : callable
-    pairs : tuple of pairs of int
-        Of several conditions: the cells that are compared. Otherwise there is one comparison, of all rows.
-    refit : Groups of ndarray of shape (n_k, q), or None
-        Columns that are regressed out of each half by itself. From all rows, long rows of the finding half would move
-        those of the testing half wherever few rows share a mean.
-    """
-
-    cell_of: Groups[Indices]
-    weights: Groups[Array]
+    cell_of: Groups[Indices]  # units with rows in the same of these cells are split by themselves
+    weights: Groups[Array]  # how often each row counts when axes are looked for
     compare: Compare
-    pairs: tuple[tuple[int, int], ...] = ()
+    pairs: tuple[tuple[int, int], ...] = ()  # of conditions: the cells that are compared; otherwise all rows are, once
+    # Columns (n, q) that are regressed out of each half by itself. From all rows, long rows of the finding half would
+    # move those of the testing half wherever few rows share a mean.
     refit: Groups[Array] | None = None
 
     def units_of_pairs(self, unit_of: Groups[Indices]) -> list[Groups[Indices]]:
@@ -101,29 +98,22 @@ def design_test(design: Design) -> DesignTest | None:
     return dose_test(design)
 
 
-def cell_units(unit_of: Groups[Indices], design: Design) -> Groups[Indices]:
-    """The units of the rows of each cell, as groups."""
+def checked_cells(unit_of: Groups[Indices], design: Design, by_blocks: bool) -> Groups[Indices]:
+    """The units of the rows of each condition, or cell of two factors; too few to be split raise."""
     unit, cell = stacked(unit_of), stacked(design.cell_of)
-    return Groups.from_items((unit[cell == c] for c in range(len(design.cells))), ("foreground", *design.cells[1:]))
-
-
-def check_cells(unit_of: Groups[Indices], design: Design, by_blocks: bool) -> None:
-    """Raise if a condition, or a cell of two factors, has too few rows or blocks to be split."""
-    if design.kind == "dose":
-        return
-    for name, units in zip(design.cells, cell_units(unit_of, design), strict=True):
+    cells = [unit[cell == c] for c in range(len(design.cells))]
+    for name, units in zip(design.cells, cells, strict=True):
         if (count := count_units(units)) < MIN_UNITS:
             raise GroupError(
                 f"{name!r} has {plural(count, 'block' if by_blocks else 'row')}: the test needs at least {MIN_UNITS} "
                 "in each condition or cell. Leave it out, or measure more."
             )
+    return Groups.from_items(cells, ("foreground", *design.cells[1:]))
 
 
-def stacked(values: Groups[Any], tests: Groups[Flags] | None = None) -> npt.NDArray[Any]:
-    """Values of the rows of both groups, or of those that test, the foreground's first."""
-    if tests is None:
-        return np.concatenate(list(values))
-    return np.concatenate([own[test] for own, test in zip(values, tests, strict=True)])
+def stacked(values: Groups[Any]) -> npt.NDArray[Any]:
+    """Values of the rows of both groups, the foreground's first."""
+    return np.concatenate(list(values))
 
 
 # ---------------------------------------------------------------------- (a) several conditions
@@ -132,15 +122,11 @@ def stacked(values: Groups[Any], tests: Groups[Flags] | None = None) -> npt.NDAr
 def compare_pairs(cell_of: Groups[Indices], pairs: tuple[tuple[int, int], ...]) -> Compare:
     """Two cells at a time, along the same axes: whether the first of a pair varies more."""
 
-    def compare(
-        tested: Groups[Array], units: Groups[Indices], tests: Groups[Flags], seed: int, within: bool
-    ) -> Compared:
-        x, unit, cell = stacked(tested), stacked(units), stacked(cell_of, tests)
-        rows = [Groups.of(cell == a, cell == b) for a, b in pairs]
-        found = [
-            compare_groups(own.map(lambda here: x[here]), own.map(lambda here: unit[here]), tests, seed, within)
-            for own in rows
-        ]
+    def compare(half: UnseenHalf) -> Compared:
+        x, unit, cell, found = stacked(half.coordinates), stacked(half.units), half.of(cell_of), []
+        for a, b in pairs:
+            two, units = Groups.of(x[cell == a], x[cell == b]), Groups.of(unit[cell == a], unit[cell == b])
+            found.append(compare_groups(half._replace(coordinates=two, units=units)))
         return Compared(*map(np.vstack, zip(*found, strict=True)))
 
     return compare
@@ -168,23 +154,6 @@ def only_in_condition(
     return found, chosen.map(lambda own: unit[own]), test
 
 
-def one_by_one(tables: Tables, splits: Splits, design: Design) -> Iterator[tuple[Tables, Splits]]:
-    """Each condition and the background by themselves, with the same splits."""
-    for cell in range(len(design.cells) - 1):
-        here = design.cell_of.foreground == cell
-        keep = Groups.of(here, np.ones(len(design.cell_of.backgrounds[0]), dtype=bool))
-        rows = tables.rows.map(lambda own, some: own[some], keep)
-        alone = replace(
-            tables,
-            rows=rows,
-            means=rows.map(lambda own: column_means(own, None)),
-            weights=rows.map(lambda _: None),
-            kept=rows.map(lambda _: None),
-        )
-        unit_of, chunks = (own.map(lambda v, some: v[some], keep) for own in (splits.unit_of, splits.chunks))
-        yield alone, replace(splits, unit_of=unit_of, chunks=chunks)
-
-
 # ---------------------------------------------------------------------- (b) two factors
 
 
@@ -194,14 +163,12 @@ def compare_cells(design: Design) -> Compare:
     for sign, cells in zip((1.0, -1.0), design.cell_of, strict=True):
         signs[cells] = sign
 
-    def compare(
-        tested: Groups[Array], units: Groups[Indices], tests: Groups[Flags], seed: int, within: bool
-    ) -> Compared:
-        x, unit, cell = stacked(tested), stacked(units), stacked(design.cell_of, tests)
-        weights = design.weights.map(lambda own, test: own[test], tests)
-        remainders = x @ without_earlier_axes(*tested.map(weighted_covariance, weights))
+    def compare(half: UnseenHalf) -> Compared:
+        x, unit, cell = stacked(half.coordinates), stacked(half.units), half.of(design.cell_of)
+        weights = design.weights.map(lambda own, test: own[test], half.tests)
+        remainders = x @ without_earlier_axes(*half.coordinates.map(weighted_covariance, weights))
         rows, n_units = [cell == c for c in range(signs.size)], int(unit.max()) + 1
-        values = np.array([unit_values(remainders[own], unit[own], n_units, within=within) for own in rows])
+        values = np.array([unit_values(remainders[own], unit[own], n_units, within=half.within) for own in rows])
         logs = np.array([log_variance(x[own]) for own in rows])
         statistic, p_values = interaction_p(values, signs)
         return Compared(statistic[None], p_values[None], (signs @ logs)[None])
@@ -301,21 +268,23 @@ def compare_doses(
     assert design.scores is not None
     scores = design.scores
 
-    def compare(
-        tested: Groups[Array], units: Groups[Indices], tests: Groups[Flags], seed: int, within: bool
-    ) -> Compared:
-        x, unit, cell, stratum = stacked(tested), stacked(units), stacked(design.cell_of, tests), stacked(strata, tests)
-        score, known = stacked(scores, tests), stacked(common, tests)
-        left = x if refit is None else left_by(stacked(refit, tests), x)
-        edge, weights = len(tested.foreground), design.weights.map(lambda own, test: own[test], tests)
+    def compare(half: UnseenHalf) -> Compared:
+        x, unit, cell, stratum = (
+            stacked(half.coordinates),
+            stacked(half.units),
+            half.of(design.cell_of),
+            half.of(strata),
+        )
+        score, known = half.of(scores), half.of(common)
+        left = x if refit is None else left_by(half.of(refit), x)
+        edge, weights = len(half.units.foreground), design.weights.map(lambda own, test: own[test], half.tests)
         parts = Groups.of(left[:edge], left[edge:])
         effects = without_earlier_axes(*parts.map(weighted_covariance, weights))
-        a, b = tested.map(log_variance, weights)
+        a, b = half.coordinates.map(log_variance, weights)
         values = dose_values(x @ effects, left @ effects, unit, cell, stratum, score, known)
         # One value for each unit and cell.
         _, first, code = np.unique(np.column_stack([unit, cell]), axis=0, return_index=True, return_inverse=True)
-        code = code.ravel()
-        means = np.column_stack([np.bincount(code, column) for column in values.T]) / np.bincount(code)[:, None]
+        means, _ = unit_means(values, code.ravel())
         unit, stratum, score = unit[first], stratum[first], score[first]
         blocks = np.unique(np.column_stack([unit, stratum]), axis=0, return_inverse=True)[1].ravel()
         crossing = np.bincount(blocks).max() > 1
@@ -325,15 +294,6 @@ def compare_doses(
         return Compared(statistic[None], p_values[None], (a - b)[None])
 
     return compare
-
-
-def left_by(columns: Array, x: Array) -> Array:
-    """What a regression on columns (n, q) leaves of x (n, k), each row with the variance that it has without it."""
-    U, sizes, _ = np.linalg.svd(columns, full_matrices=False)
-    Q = U[:, sizes > 1e-9 * sizes[0]]
-    leverage = np.minimum(np.sum(Q**2, axis=1), MOST_LEVERAGE)
-    found: Array = (x - Q @ (Q.T @ x)) / np.sqrt(1 - leverage)[:, None]
-    return found
 
 
 def dose_values(
@@ -372,77 +332,15 @@ def mid_ranks(values: Array, groups: Indices) -> Array:
 
 
 def trend_p(values: Array, scores: Array, groups: Indices) -> tuple[Array, Array]:
-    """Statistic and p-value of T = sum a e, scores (m,) times values (m, k), if values are exchanged within groups.
-
-    With scores of 0 and 1 in one group it is the difference of two means (F18).
-    """
-    _, code, counts = np.unique(groups, return_inverse=True, return_counts=True)
-    a = scores - (np.bincount(code, scores) / counts)[code]
-    used = (np.bincount(code, np.abs(a)) > 0)[code]
-    code, a, values = code[used], a[used], values[used]
+    """Statistic and p-value of T = sum a e, scores (m,) times values (m, k), if values are exchanged within groups."""
     k = values.shape[1]
-    if a.size == 0:
+    if not len(values):
         return np.zeros(k), np.ones(k)
-    _, code, counts = np.unique(code, return_inverse=True, return_counts=True)
-    largest = np.abs(values).max(axis=0)  # cubes of very large or small numbers would leave the range of floating point
-    e = values / np.where(largest > 0, largest, 1.0)
-    e = e - _sums(e, code)[code] / counts[code, None]
-    n = counts[:, None].astype(float)
-    a2, a3 = (np.bincount(code, a**power)[:, None] for power in (2, 3))
-    variance = np.sum(a2 * _sums(e**2, code) / (n - 1), axis=0)
-    third = np.sum(np.where(n > 2, n * a3 * _sums(e**3, code) / ((n - 1) * np.maximum(n - 2, 1)), 0.0), axis=0)
+    # Cubes of very large or small numbers would leave the range of floating point.
+    largest = np.abs(values).max(axis=0)
+    T, variance, third, limit = exchanged(values / np.where(largest > 0, largest, 1.0), scores, groups)
     scale = np.sqrt(np.where(variance > 0, variance, 1.0))
-    limit = int(np.sum(counts - 1))
-    statistic = a @ e / scale
+    statistic = T / scale
     if limit < 2:
         return statistic, np.ones(k)
     return statistic, np.where(variance > 0, upper_tail(statistic, third / scale**3, limit), 1.0)
-
-
-def _sums(values: Array, code: Indices) -> Array:
-    """Sums of the columns within groups, (groups, k)."""
-    return np.column_stack([np.bincount(code, column) for column in values.T])
-
-
-@dataclass(frozen=True)
-class RefitRows:
-    """Rows of one group in the working basis, from which the same columns are regressed out in each half by itself."""
-
-    coordinates: Array  # of both groups, (N, p)
-    columns: Array  # (N, q)
-    chunks: Indices  # (N,)
-    weights: Array  # (N,): 0 in the other group
-    outside: Array  # squares of the rows outside of the basis, (N,)
-    n_features: int
-    counts: Array  # weights of the chunks
-
-    def half(self, chosen: Flags, *, within: bool) -> Half:
-        """Moments of the group's rows in the chosen chunks, about the mean model of these chunks."""
-        rows = chosen[self.chunks]
-        left, weights = left_by(self.columns[rows], self.coordinates[rows]), self.weights[rows]
-        own = weights > 0
-        scatter = left[own].T @ (weights[own, None] * left[own])
-        total = float(np.trace(scatter) + weights @ self.outside[rows])
-        moments = Moments(float(weights.sum()), np.zeros(len(scatter)), DenseScatter(scatter))
-        return Half(moments, total, self.n_features)
-
-
-def refit_rows(
-    groups: Groups[GroupRows], chunks: Groups[Indices], basis: Array | None, test: DesignTest
-) -> Groups[RefitRows]:
-    """The rows of both groups, for means of their own in each half."""
-    assert test.refit is not None
-    edge, every, D = len(test.weights.foreground), stacked(chunks), groups.foreground.scale.size
-    directions = np.eye(D) if basis is None else basis
-    Z = stacked(groups.map(lambda own: own.coordinates(directions)))
-    outside = np.zeros(every.size)
-    if basis is not None:
-        lengths = groups.map(lambda own: np.sum(((own.rows - own.mean) / own.scale) ** 2, axis=1))
-        outside = np.maximum(stacked(lengths) - np.sum(Z**2, axis=1), 0.0)
-    weights = np.where(np.arange(every.size) < edge, stacked(test.weights), 0.0)
-    return groups.like(
-        RefitRows(
-            Z, stacked(test.refit), every, w, outside, groups.foreground.scale.size, np.bincount(every, w).astype(float)
-        )
-        for w in (weights, stacked(test.weights) - weights)
-    )

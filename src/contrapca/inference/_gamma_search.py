@@ -14,32 +14,14 @@ from .._util.arrays import Array
 from .._util.checks import check_count, check_option, generator
 from .._util.tables import Display, Table
 from .._util.text import format_gamma
-from ..contrast import (
-    Spectrum,
-    held_out,
-    one_error_rule,
-    relative_log_likelihood,
-    solve_path,
-)
-from ..data import (
-    Groups,
-    Indices,
-    Study,
-    Tables,
-    fewer_folds,
-    refuse,
-    refuse_moments,
-    study_of,
-    table_units,
-    tables_of,
-)
+from ..contrast import Spectrum, held_out, one_error_rule, relative_log_likelihood, solve_path
+from ..data import Groups, Indices, Study, Tables, fewer_folds, refuse, refuse_moments, study_of, table_units, tables_of
 from ..estimators import ContrastSolver, Likelihood
 from ..missing import any_folds
 from ..moments import DenseScatter, assign_folds, contrast, make_folds
 from ._compare import SILHOUETTE_ROWS, check_several, checked_classes, unit_variance_silhouette
-from ._contrast_path import check_estimator, path_of_data
-from ._held_out import prepared
-from ._path import ContrastPath
+from ._held_out import measured_once, prepared
+from ._path import ContrastPath, check_estimator, path_of_data
 
 CRITERIA = ("contrast", "likelihood", "silhouette")
 HELD_OUT = ("contrast", "likelihood")  # criteria that hold rows out
@@ -148,7 +130,7 @@ class GammaSearch(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         errors = np.full(len(path), np.nan)
         if self.criterion == "contrast":
             assert folds is not None
-            settled = estimator._settled(data)
+            settled = measured_once(estimator._settled(data), data)
             found = held_out(any_folds(tables, folds), lambda left: settled._axes_at(left, path.gammas))
             scores, errors = np.where(np.isnan(found.means), -np.inf, found.means), found.mean_errors
             best = one_error_rule(path.gammas, found)
@@ -191,7 +173,11 @@ class GammaSearch(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             )
         random = generator(self.random_state)
         if blocks is None:
-            return counts.map(lambda count: _random_parts(count, self.n_folds, random))
+            folds = counts.map(lambda count: np.empty(count, dtype=np.intp))
+            for own in folds:
+                for k, rows in enumerate(np.array_split(random.permutation(own.size), self.n_folds)):
+                    own[rows] = k
+            return folds
         unit_of = table_units(tables, blocks, least=2, what="holding rows out")
         return assign_folds(unit_of, fewer_folds(unit_of, self.n_folds), random)
 
@@ -228,14 +214,6 @@ class GammaSearch(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         """Latents of the best model."""
         check_is_fitted(self)
         return self.best_estimator_.transform(X)
-
-
-def _random_parts(count: int, n_parts: int, random: np.random.Generator) -> Indices:
-    """Assign `count` rows to random parts of (almost) equal size."""
-    part_of = np.empty(count, dtype=np.intp)
-    for k, rows in enumerate(np.array_split(random.permutation(count), n_parts)):
-        part_of[rows] = k
-    return part_of
 
 
 def _likelihoods(tables: Tables, folds: Groups[Indices] | None, path: ContrastPath) -> Iterator[Array]:

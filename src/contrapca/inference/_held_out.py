@@ -10,7 +10,7 @@ import numpy as np
 
 from .._util.arrays import Array
 from .._util.checks import check_count, check_n_components, generator
-from .._util.tables import Table
+from .._util.tables import Result, Table
 from ..contrast import (
     FOUND_AGAIN,
     Halves,
@@ -38,11 +38,10 @@ from ..data import (
 )
 from ..estimators import Decomposition, unfitted
 from ..exceptions import GroupError
-from ..missing import filled_draws, usable
-from ..moments import Parts, make_parts, mixture
-from ._cell_ratios import CellRatios, cell_ratios
-from ._result import Result
-from ._splits import Flags
+from ..missing import Incomplete, filled_draws, usable
+from ..moments import Complete, Parts, make_parts, mixture
+from ._axes import Flags
+from ._conditions import CellRatios, cell_ratios
 
 
 @dataclass(frozen=True)
@@ -135,10 +134,9 @@ def held_out_contrast(
     Ratios of variances on the rows of the fit are far too large: axes are chosen for them. Here the rows are split into
     halves, several times; axes are found in each half, matched with those of all rows, and judged by the rows of the
     other half. It also says whether both halves find the same component, and whether it is that of a single block.
-    Half of the rows find less than all, so the ratios are rather too small. What is chosen from all rows stays: units
-    and latent dimensions of ContraPCA, the gamma of CPCA and the ridge of RatioPCA where they are not given. Where
-    scale="pooled" or "group" is given, units are the standard deviations of each half. With few blocks that can be far
-    off: a feature that varies in one block alone is then blown up in halves without it.
+    Half of the rows find less than all, so the ratios are rather too small. What is chosen from all rows stays: the
+    latent dimensions of ContraPCA, the gamma of CPCA and the ridge of RatioPCA where they are not given. So do units:
+    scaled features are divided by the standard deviations of all rows, in both halves.
 
     Parameters
     ----------
@@ -213,11 +211,7 @@ def held_out_of(
     )
     training, left = halves.whole
     data, mix = model._trained(training), mixture(left)
-    settled = model._settled(data, halves)
-    if data.plateau is not None and data.plateau.scale is not None:
-        # The units that all rows decided on are theirs, too: measured in a half that lacks a donor, a gene that varies
-        # in this donor alone would be blown up, and the donor would then be the whole ratio.
-        settled = unfitted(settled, scale=data.scaling.map(lambda own: own.scale))
+    settled = measured_once(model._settled(data, halves), data)
     gamma = settled._strength()
     if gamma is not None:
         settled._fit_to(data, lambda: halves)  # raises where there is no solution with all rows
@@ -264,6 +258,15 @@ def study_halves(
         return of_half
 
     return halves_of(tables, unit_of, n_splits, rng, parts, sections=sections)
+
+
+def measured_once(estimator: Any, data: Complete | Incomplete) -> Any:
+    """A copy for subsets of the rows that measures features in the units of all rows, whose data are given.
+
+    In units of a half that lacks a donor, a gene that varies in this donor alone would be blown up, and the donor would
+    then be the whole ratio.
+    """
+    return unfitted(estimator, scale=data.scaling.map(lambda own: own.scale)) if estimator.scale else estimator
 
 
 def prepared(estimator: Any) -> Any:

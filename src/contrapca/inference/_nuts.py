@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -27,27 +28,14 @@ class GibbsTarget:
     """log pi(W, sigma2) = w l(W, sigma2), the prior being flat in (W, sigma2), sigma2 >= sigma2_min.
 
     l depends on the rows through N and C only (F5), and on C, for V = Q'W, only through its eigenvalues.
-
-    Attributes
-    ----------
-    N : float
-        Effective number of rows, n (1 - gamma).
-    values : ndarray of shape (D,)
-        Eigenvalues of C, descending.
-    d : int
-    power : float
-        w.
-    sigma2_min : float
-    n_rows : float or None
-        n, to say which gamma would do.
     """
 
-    N: float
-    values: Array
+    N: float  # effective number of rows, n (1 - gamma)
+    values: Array  # eigenvalues of C, descending
     d: int
-    power: float = 1.0
+    power: float = 1.0  # w
     sigma2_min: float = 0.0
-    n_rows: float | None = None
+    n_rows: float | None = None  # n, to say which gamma would do
 
     @property
     def noise_sum(self) -> float:
@@ -104,6 +92,55 @@ class GibbsTarget:
         return V, sigma2
 
 
+def log_density(x: Array, values: Array, N: float, w: float, sigma2_min: float, d: int) -> Any:
+    """w l + log(sigma2 - sigma2_min) at x = (V, log(sigma2 - sigma2_min)), and its gradient; O(D d^2) (F12).
+
+    With G = V'V, H = V'Lambda V, M = s I + G and K = M^-1 H M^-1 (s = sigma2): log|A| = (D - d) log s + log|M|,
+    q = tr(A^-1 C) = (tr Lambda - tr H M^-1) / s, dl/dv_i = v_i [(lambda_i M^-1 - K) / s - N M^-1],
+    dl/ds = 1/2 [(q - tr K) / s - N ((D - d) / s + tr M^-1)]. The density's last summand is the logarithm's Jacobian.
+    """
+    D = values.size
+    V = x[: D * d].reshape(D, d)
+    excess = np.exp(x[D * d])
+    s = sigma2_min + excess
+    G, H = np.zeros((d, d)), np.zeros((d, d))
+    for i in range(D):
+        for j in range(d):
+            for k in range(j + 1):
+                product = V[i, j] * V[i, k]
+                G[j, k] += product
+                H[j, k] += values[i] * product
+    for j in range(d):
+        for k in range(j):
+            G[k, j], H[k, j] = G[j, k], H[j, k]
+        G[j, j] += s  # G is M from here on
+    if not (np.isfinite(G.sum()) and s > 0 and np.isfinite(1 / s**2)):  # far off: a step that diverged
+        return -np.inf, np.zeros(x.size)
+    inverse = np.linalg.inv(G)
+    K = inverse @ H @ inverse
+    q = (values.sum() - np.sum(H * inverse)) / s
+    log_determinant = (D - d) * np.log(s) + np.log(np.linalg.det(G / s)) + d * np.log(s)
+    value = -0.5 * N * (D * np.log(2 * np.pi) + log_determinant) - 0.5 * q
+    gradient = np.empty(x.size)
+    for i in range(D):
+        for j in range(d):
+            total = 0.0
+            for k in range(d):
+                total += V[i, k] * ((values[i] * inverse[k, j] - K[k, j]) / s - N * inverse[k, j])
+            gradient[i * d + j] = w * total
+    in_s = 0.5 * ((q - np.trace(K)) / s - N * ((D - d) / s + np.trace(inverse)))
+    gradient[D * d] = w * in_s * excess + 1.0
+    return w * value + x[D * d], gradient
+
+
+@cache
+def compiled_log_density() -> Callable[..., tuple[float, Array]]:
+    """`log_density` in machine code, which is kept beside this file."""
+    numba = require("numba", extra="bayes")
+    found: Callable[..., tuple[float, Array]] = numba.njit(cache=True, error_model="numpy")(log_density)
+    return found
+
+
 @dataclass(frozen=True)
 class NutsDraws:
     """Draws in the eigenbasis."""
@@ -122,17 +159,16 @@ def sample_nuts(
     """
     nutpie = require("nutpie", extra="bayes")
     pyfunc = require("nutpie.compiled_pyfunc", extra="bayes")
-    from ._log_density import log_density
-
+    density = compiled_log_density()
     D, d = target.values.size, target.d
     n_dim = D * d + 1
     values = np.ascontiguousarray(target.values, dtype=np.float64)
     arguments = (values, float(target.N), float(target.power), float(target.sigma2_min), d)
-    counter = _Counter()
+    expanded: list[None] = []  # one for each draw so far, of all chains
 
     def make_log_density() -> Callable[[Array], tuple[float, Array]]:
         def evaluate(x: Array) -> tuple[float, Array]:
-            value, gradient = log_density(x, *arguments)
+            value, gradient = density(x, *arguments)
             if not np.isfinite(value):
                 raise _Diverged
             return value, gradient
@@ -141,7 +177,7 @@ def sample_nuts(
 
     def make_expand(*_: Any) -> Callable[[Array], dict[str, Array]]:
         def expand(x: Array) -> dict[str, Array]:
-            counter.count += 1
+            expanded.append(None)
             return {"x": x}
 
         return expand
@@ -168,10 +204,17 @@ def sample_nuts(
             progress_bar=False,
             blocking=False,
         )
+
+        def finished() -> bool:
+            try:
+                return bool(sampler.is_finished)
+            except TimeoutError:  # how nutpie 0.16 says no
+                return False
+
         try:
-            while not _is_finished(sampler):
+            while not finished():
                 time.sleep(POLL_SECONDS)  # an interrupt arrives here; nutpie's own waiting would swallow it
-                bar.update(min(counter.count, total), "draws")
+                bar.update(min(len(expanded), total), "draws")
         except BaseException:
             sampler.cancel()
             raise
@@ -189,18 +232,6 @@ class _Diverged(ValueError):
     """A trajectory left the region where the density can be computed; nutpie goes on after errors with this mark."""
 
     is_recoverable = True
-
-
-def _is_finished(sampler: Any) -> bool:
-    try:
-        return bool(sampler.is_finished)
-    except TimeoutError:  # how nutpie 0.16 says no
-        return False
-
-
-@dataclass
-class _Counter:
-    count: int = 0
 
 
 def _start(target: GibbsTarget, seed: int) -> Array:

@@ -9,16 +9,13 @@ import scipy.special
 
 from .._util.arrays import EPS, Array
 from ..data import Groups, Indices
-from ._splits import Flags
+from ._axes import Flags
 
 # Below this fraction of the background's variance, the excess of the earlier axes cannot be inverted.
 LEAST_EXCESS = 0.2
 
-# A p-value near 1 would outweigh any evidence in the Cauchy rule (its score tends to minus infinity): truncate.
-LARGEST_P = 0.99
-SMALLEST_P = 1e-300  # keeps scores finite
+MIN_UNITS = 6  # three rows (or blocks) to find axes and three to test them: the jackknife needs so many
 NO_SKEWNESS = 1e-3  # below this, Pearson III is the normal distribution
-TRIMMED = 20  # one in so many splits, those with the smallest p-values, counts no more than the next
 FEW_UNITS, MORE = 12, 2  # guarded: so few testing units in a group, if tied or if the other has over twice as many
 RELABELLINGS = 1999
 SAME = 1e-9  # of the range of all units: closer ones are equal
@@ -53,7 +50,12 @@ def compare_spread(
     both = x_here & y_here
     # Independent kinds of units are added, weighted by inverse variances for units of equal variance. In blocks with
     # rows in both groups, labels are swapped within a block: that difference has no third moment.
-    difference, variance, third, square_limit = _unpaired(x[x_here & ~both], y[y_here & ~both])
+    left, right = x[x_here & ~both], y[y_here & ~both]
+    difference, variance, third, square_limit = np.zeros(x.shape[1]), np.zeros(x.shape[1]), np.zeros(x.shape[1]), 0
+    if len(left) and len(right) and len(left) + len(right) > 2:
+        first = np.repeat([1.0, 0.0], [len(left), len(right)])
+        together = np.concatenate([left, right])
+        difference, variance, third, square_limit = exchanged(together, first, np.zeros(first.size, dtype=np.intp))
     swapped = x[both] - y[both]
     variance = variance + (swapped**2).sum(axis=0) / 4
     scale = np.sqrt(np.where(variance > 0, variance, 1.0))
@@ -81,26 +83,25 @@ def without_earlier_axes(a: Array, b: Array) -> Array:
     return effects
 
 
-def _unpaired(x: Array, y: Array) -> tuple[Array, Array, Array, int]:
-    """Units with rows in one group, (n, k) and (m, k), whose labels are permuted.
-
-    Returns the weighted difference of means (k,), its variance and third moment over permutations, and the largest
-    square that the standardised difference can reach.
+def exchanged(values: Array, scores: Array, groups: Indices) -> tuple[Array, Array, Array, int]:
+    """T = sum a e of scores a (n,) and values e (n, k) about the means of their groups: a difference of two means if
+    scores are 0 and 1. With its variance and third moment when values are exchanged within groups, and the largest
+    square that it can reach once it is standardised.
     """
-    n, m = len(x), len(y)
-    M = n + m
-    if min(n, m) == 0 or M <= 2:
-        nothing = np.zeros(x.shape[1])
-        return nothing, nothing, nothing, 0
-    values = np.concatenate([x, y])
-    centred = values - values.mean(axis=0)
-    squares = centred * centred
-    square = squares.mean(axis=0)
-    skewness = np.mean(squares * centred, axis=0) / np.where(square > 0, square, 1.0) ** 1.5
-    weight = n * m / M
-    variance = weight * square * M / (M - 1)
-    third = variance**1.5 * skewness * (M - 2 * n) * math.sqrt(M - 1) / ((M - 2) * math.sqrt(n * m))
-    return weight * (x.mean(axis=0) - y.mean(axis=0)), variance, third, M - 1
+    order = np.argsort(groups, kind="stable")
+    _, first, code, counts = np.unique(groups[order], return_index=True, return_inverse=True, return_counts=True)
+    n, scores = counts[:, None], scores[order, None]
+
+    def about_means(x: Array) -> Array:
+        found: Array = x - (np.add.reduceat(x, first) / n)[code]
+        return found
+
+    a, e = about_means(scores), about_means(values[order])
+    (a2, a3), (e2, e3) = ([np.add.reduceat(power, first) for power in (x * x, x * x * x)] for x in (a, e))
+    variance = np.sum(a2 * e2 / np.maximum(n - 1, 1), axis=0)
+    third = np.sum(np.where(n > 2, n * a3 * e3 / np.maximum((n - 1) * (n - 2), 1), 0.0), axis=0)
+    differ = np.maximum.reduceat(scores, first) > np.minimum.reduceat(scores, first)
+    return np.sum(a * e, axis=0), variance, third, int(np.sum((n - 1) * differ))
 
 
 def upper_tail(statistic: Array, skewness: Array, square_limit: int) -> Array:
@@ -118,19 +119,6 @@ def upper_tail(statistic: Array, skewness: Array, square_limit: int) -> Array:
     at = np.maximum(shape + np.sign(skewness) * np.sqrt(shape) * statistic, 0.0)
     pearson = np.where(skewness > 0, scipy.special.gammaincc(shape, at), scipy.special.gammainc(shape, at))
     return np.maximum(student, np.where(small, 0.0, pearson))
-
-
-def cauchy_combination(p_values: Array) -> Array:
-    """Combine p-values (n_splits, k) into one per column: the trimmed Cauchy rule (F44).
-
-    Splits share rows. For equicorrelated normal statistics the plain Cauchy rule (Liu & Xie 2020) exceeds its level by
-    a factor that grows with their number: at level .05 and the worst correlation 1.44 for 21 and 1.59 for 51 splits.
-    Its excess comes from the smallest few p-values, which trimming replaces by the next.
-    """
-    p_values = np.sort(np.clip(p_values, SMALLEST_P, LARGEST_P), axis=0)
-    trimmed = min(max(len(p_values) // TRIMMED, 1), len(p_values) - 1)
-    score = np.mean(1 / np.tan(np.pi * np.maximum(p_values, p_values[trimmed])), axis=0)
-    return np.arctan2(1.0, score) / np.pi
 
 
 def thinned(codes: Groups[Indices], rng: np.random.Generator) -> Groups[Flags]:
@@ -172,9 +160,8 @@ def _places_in_units(codes: Indices, keys: Array) -> Indices:
 
 def about_unit_means(x: Array, codes: Indices) -> Array:
     """Rows (n, k) about the mean of their unit, with the variance of single rows: units may differ in size."""
-    counts = np.maximum(np.bincount(codes), 1)
-    means = np.column_stack([np.bincount(codes, weights=column) for column in x.T]) / counts[:, None]
-    centred: Array = (x - means[codes]) / np.sqrt(1 - 1 / counts[codes])[:, None]
+    means, own = unit_means(x, codes)
+    centred: Array = (x - means[own]) / np.sqrt(1 - 1 / np.bincount(own)[own])[:, None]
     return centred
 
 
@@ -230,7 +217,7 @@ def _is_doubtful(coordinates: Groups[Array], codes: Groups[Indices], values: Gro
         return few <= FEW_UNITS
     if within:
         return any(_has_ties(own[~np.isnan(own[:, 0])]) for own in values)
-    return any(map(_has_ties, coordinates.map(_unit_means, codes)))
+    return any(_has_ties(means) for means, _ in coordinates.map(unit_means, codes))
 
 
 def _has_ties(x: Array) -> bool:
@@ -238,10 +225,10 @@ def _has_ties(x: Array) -> bool:
     return bool(np.any(np.diff(np.sort(x, axis=0), axis=0) <= SAME * np.ptp(x, axis=0)))
 
 
-def _unit_means(x: Array, codes: Indices) -> Array:
+def unit_means(x: Array, codes: Indices) -> tuple[Array, Indices]:
+    """Means of the rows (n, k) of each unit that has any, and which of these means each row belongs to, (n,)."""
     _, own = np.unique(codes, return_inverse=True)
-    found: Array = np.column_stack([np.bincount(own, column) for column in x.T]) / np.bincount(own)[:, None]
-    return found
+    return np.column_stack([np.bincount(own, column) for column in x.T]) / np.bincount(own)[:, None], own
 
 
 def relabelled_p(
@@ -268,7 +255,8 @@ def relabelled_p(
     units, drawn = units.like([few, many]), _drawn_labels(few, many, rng)
     if within:
         columns = np.vstack(list(values.map(lambda own, chosen: own[chosen], units))).T
-        differences = np.array([_difference_of_values(column, drawn) for column in columns])
+        sums, k, h = columns[:, drawn].sum(axis=2), few.size, many.size
+        differences = sums / k - (columns.sum(axis=1, keepdims=True) - sums) / h
     else:
         most = max(1, MOST_ROWS // sum(map(len, units)))
         keep = codes.map(
@@ -302,13 +290,6 @@ def _drawn_labels(few: Indices, many: Indices, rng: np.random.Generator) -> Indi
     return np.vstack([np.arange(few.size), drawn])
 
 
-def _difference_of_values(values: Array, drawn: Indices) -> Array:
-    """Mean of the drawn cells less that of the others, for every relabelling."""
-    k, h = drawn.shape[1], values.size - drawn.shape[1]
-    sums = values[drawn].sum(axis=1)
-    return sums / k - (values.sum() - sums) / h
-
-
 def _difference_of_distances(distances: Array, drawn: Indices) -> Array:
     """Mean distance between the drawn cells less that between the others, for every relabelling."""
     k, h = drawn.shape[1], len(distances) - drawn.shape[1]
@@ -319,8 +300,7 @@ def _difference_of_distances(distances: Array, drawn: Indices) -> Array:
 
 def _centred_units(x: Array, codes: Indices) -> Array:
     """Rows about the mean of the unit means, which are stretched to the variance that they have about the true one."""
-    _, own = np.unique(codes, return_inverse=True)
-    means = _unit_means(x, codes)
+    means, own = unit_means(x, codes)
     middle = np.median(means, axis=0)
     fixed = np.mean(np.abs(means - middle) <= SAME * np.ptp(means, axis=0), axis=0) >= 0.5  # such as rows of zeros
     centre = np.where(fixed, middle, means.mean(axis=0))

@@ -12,17 +12,11 @@ from sklearn.base import clone
 from .._util.arrays import Array
 from .._util.checks import check_count, generator
 from .._util.progress import Progress
-from .._util.tables import Table
+from .._util.tables import Result, Table
 from ..contrast import unwarned
-from ..data import (
-    adjusted_tables,
-    refuse,
-    study_of,
-    units_of,
-)
+from ..data import adjusted_tables, refuse, study_of, units_of
 from ..estimators import SparseCPCA
 from ..moments import assign_folds, contrast, make_folds
-from ._result import Result
 
 THRESHOLD = 0.75  # frequency from which a feature counts as stable, and what the bound is stated for
 

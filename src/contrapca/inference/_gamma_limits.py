@@ -14,21 +14,10 @@ from .._util.checks import SCALES, check_n_components, check_option, generator
 from .._util.tables import Table, shown_as_html
 from .._util.text import format_gamma, plural
 from ..contrast import cpca_limit, pcpca_limit
-from ..data import (
-    adjusted_tables,
-    study_of,
-)
+from ..data import adjusted_tables, study_of
 from ..exceptions import SolverError, warn
 from ..missing import Incomplete, collect, masked_bound
-from ..moments import (
-    MAX_DENSE,
-    DenseScatter,
-    Moments,
-    RowScatter,
-    check_solver_of,
-    mixed_background,
-    rounding_variance,
-)
+from ..moments import MAX_DENSE, DenseScatter, Moments, RowScatter, check_solver_of, mixed_background, rounding_variance
 
 
 def gamma_limits(

@@ -1,20 +1,27 @@
-"""Moments of chunks of rows, shared by all splits; in a working basis if there are many features (F18)."""
+"""The axes that the finding half of a split shows, from moments of chunks of rows that all splits share (F18).
+
+If there are many features everything is in a working basis.
+"""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
 import numpy as np
+import numpy.typing as npt
 import scipy.linalg
 
 from .._util.arrays import EPS, Array, Rows, is_sparse, row_slices
 from .._util.threads import single_thread, worker_count
+from ..contrast import contrast_axes, has_plateau, latent_rank, noise_rank, top_eigenpairs
 from ..data import Groups, Indices
 from ..data.rows import DaskRows, labelled_moments, storage
-from ..moments import DenseScatter, Moments
-from ._splits import Flags
+from ..moments import DenseScatter, Moments, contrast
+
+Flags = npt.NDArray[np.bool_]
 
 # The matrices of the chunks are at most 500 x 500 (80 MB for both groups). Wider tables are first rotated to the
 # leading principal directions of all rows, which does not use the group of a row. F16 uses fewer than 100 of them.
@@ -26,6 +33,7 @@ EXACT_FEATURES = 3000
 SUBSPACE_ROUNDS = 4
 LEAST_SQUARES = 1e-290  # sums of squares below have lost digits
 BLOCK_NUMBERS = 2**21  # numbers in a block of rows, dense or projected: 16 MB
+MOST_LEVERAGE = 0.9  # of a row in its regression: the variance of longer ones is not known
 
 
 @dataclass(frozen=True)
@@ -191,3 +199,122 @@ def working_basis(groups: Groups[GroupRows], rng: np.random.Generator) -> Array 
     for _ in range(SUBSPACE_ROUNDS):
         Q = np.linalg.qr(np.sum([group.times(Q) for group in groups], axis=0))[0]
     return Q
+
+
+def left_by(columns: Array, x: Array) -> Array:
+    """What a regression on columns (n, q) leaves of x (n, k), each row with the variance that it has without it."""
+    U, sizes, _ = np.linalg.svd(columns, full_matrices=False)
+    Q = U[:, sizes > 1e-9 * sizes[0]]
+    leverage = np.minimum(np.sum(Q**2, axis=1), MOST_LEVERAGE)
+    found: Array = (x - Q @ (Q.T @ x)) / np.sqrt(1 - leverage)[:, None]
+    return found
+
+
+@dataclass(frozen=True)
+class RefitRows:
+    """Rows of one group in the working basis, from which the same columns are regressed out in each half by itself."""
+
+    coordinates: Array  # of both groups, (N, p)
+    columns: Array  # (N, q)
+    chunks: Indices  # (N,)
+    weights: Array  # (N,): 0 in the other group
+    outside: Array  # squares of the rows outside of the basis, (N,)
+    n_features: int
+    counts: Array  # weights of the chunks
+
+    def half(self, chosen: Flags, *, within: bool) -> Half:
+        """Moments of the group's rows in the chosen chunks, about the mean model of these chunks."""
+        rows = chosen[self.chunks]
+        left, weights = left_by(self.columns[rows], self.coordinates[rows]), self.weights[rows]
+        own = weights > 0
+        scatter = left[own].T @ (weights[own, None] * left[own])
+        total = float(np.trace(scatter) + weights @ self.outside[rows])
+        moments = Moments(float(weights.sum()), np.zeros(len(scatter)), DenseScatter(scatter))
+        return Half(moments, total, self.n_features)
+
+
+def refit_rows(
+    groups: Groups[GroupRows], chunks: Groups[Indices], basis: Array | None, columns: Groups[Array]
+) -> Groups[RefitRows]:
+    """The rows of both groups, for means of their own in each half: a regression on `columns` (n, q)."""
+    every, D = np.concatenate(list(chunks)), groups.foreground.scale.size
+    directions = np.eye(D) if basis is None else basis
+    Z = np.concatenate([own.coordinates(directions) for own in groups])
+    outside = np.zeros(every.size)
+    if basis is not None:
+        lengths = np.concatenate([np.sum(((own.rows - own.mean) / own.scale) ** 2, axis=1) for own in groups])
+        outside = np.maximum(lengths - np.sum(Z**2, axis=1), 0.0)
+    x, y = (own.weights for own in groups)
+    assert x is not None
+    assert y is not None
+    both = np.concatenate([x, np.zeros(y.size)]), np.concatenate([np.zeros(x.size), y])
+    known = Z, np.concatenate(list(columns)), every
+    return groups.like(RefitRows(*known, w, outside, D, np.bincount(every, w).astype(float)) for w in both)
+
+
+Chunks = ChunkMoments | RefitRows  # rows of a group, of which a half has moments
+
+
+@dataclass(frozen=True)
+class SharedAxes:
+    """What all rows of both groups together show: the same for all splits, and blind to the group of a row."""
+
+    rank: int  # dimensions above the noise
+    vectors: Array  # the leading principal directions (p, r), as many as any model of a split has
+    has_noise: bool  # whether enough dimensions of each group are left to know the noise by
+
+
+def shared_axes(chunks: Groups[Chunks], n_axes: int, *, within: bool) -> SharedAxes:
+    """Principal axes of the rows about the means of their groups, or of their chunks (`within`)."""
+    everything = np.ones(max(group.counts.size for group in chunks), dtype=bool)
+    x, y = chunks.map(lambda group: group.half(everything, within=within))
+    scatter = x.moments.scatter.dense() + y.moments.scatter.dense()
+    values, vectors = scipy.linalg.eigh(scatter, overwrite_a=True, driver="evd", check_finite=False)
+    weight = x.moments.weight + y.moments.weight - 1  # degrees of freedom plus one
+    rows = max(x.moments.weight, y.moments.weight) / 2  # counted as if found in the larger finding half
+    share = rows / weight
+    rank = noise_rank(values[::-1] * share, rows, x.n_features, (x.total + y.total) * share)
+    most = latent_rank(rank, rank, n_axes, x.n_features, int(x.moments.weight), int(y.moments.weight))
+    counts = (
+        noise_rank(np.linalg.eigvalsh(own.moments.scatter.dense())[::-1], own.moments.weight, own.n_features, own.total)
+        for own in (x, y)
+    )
+    plateau = has_plateau(max(counts), x.n_features, int(x.moments.weight), int(y.moments.weight))
+    return SharedAxes(rank, vectors[:, : -most - 1 : -1], plateau)
+
+
+def axes_of_split(
+    chunks: Groups[Chunks], finds: Flags, n_axes: int, shared: SharedAxes, *, within: bool
+) -> tuple[Array, float]:
+    """Contrast axes (p, n_axes) from the chunks of the finding half, and the log noise ratio of the others.
+
+    Axes are unit directions in the working basis; the first ones do not depend on `n_axes`. The noise is the mean
+    variance outside the subspace of their model: nan if so many dimensions stand out that the rest is not noise.
+    """
+    halves = chunks.map(lambda group: group.half(finds, within=within))
+    x, y = halves
+    # Ranks of the models with 1, ..., n_axes contrast axes and room for what the groups share (F16). Rows are counted
+    # even if they come in blocks: the test half judges the axes, and few blocks would leave no room (F38).
+    n, m, most = int(x.moments.weight), int(y.moments.weight), x.moments.mean.size
+    signals, D = shared.rank, x.n_features
+    ranks = [latent_rank(signals, signals, k, D, n, m, foreground_rank=min(n - 1, most)) for k in range(1, n_axes + 1)]
+    # gamma is about half the sufficient bound of F4 (with the leading directions of both groups), at most one half. The
+    # exact limit would take several eigendecompositions; directions do not change between 0 and 0.9 of it (F16).
+    rest = x.total / x.moments.weight - float(x.variances(shared.vectors[:, : ranks[0]]).sum())
+    background = y.total / y.moments.weight
+    gamma = 0.5 * min(1.0, max(rest, 0.0) / background) if background > 0 else 0.0
+    C = contrast(halves.map(lambda half: half.moments), gamma)
+    spectrum = top_eigenpairs(C, ranks[-1], iterate=False)
+    a, b = spectrum.covariances(C)
+    weights = np.zeros((ranks[-1], n_axes))
+    for k, r in enumerate(ranks):
+        nu_x, nu_y = x.outside(np.diagonal(a)[:r]), y.outside(np.diagonal(b)[:r])
+        earlier = weights[:r, :k] if k else None
+        weights[:r, k] = contrast_axes(a[:r, :r], b[:r, :r], nu_x, nu_y, 1, earlier=earlier)[1][:, 0]
+    axes, U = spectrum.vectors @ weights, spectrum.vectors
+    if not shared.has_noise:
+        return axes, math.nan
+    # On rows that did not choose the subspace: on those that did, the foreground noise looks too small.
+    tests = chunks.map(lambda group: group.half(~finds, within=within))
+    noise_x, noise_y = tests.map(lambda half: half.outside(half.variances(U)))
+    return axes, math.log(noise_x / noise_y) if min(noise_x, noise_y) > 0 else 0.0
