@@ -14,7 +14,7 @@ from .._util.arrays import Array
 from .._util.checks import SCALES, check_count, check_option, check_positive, generator
 from .._util.progress import Progress
 from .._util.tables import Table
-from .._util.text import LEAST_P, joined, plural
+from .._util.text import LEAST_P, MAX_LISTED, joined, plural
 from ..data import (
     DEPTHS,
     Design,
@@ -147,7 +147,8 @@ class Tested:
         names = [name for name in self.each if name in shown]
         others = [name for name in self.each if name not in shown]
         verb = "varies" if len(names) == 1 else "vary"
-        rest = f"; nothing is shown for {joined(others)}" if others else ""
+        names_of_others = joined(others) if 0 < len(others) <= MAX_LISTED else f"the {len(others)} others"
+        rest = f"; nothing is shown for {names_of_others}" if others else ""
         return f"{joined(names)} {verb} more than the {self.background} {where} ({p}){rest}."
 
     def remarks(self) -> list[str]:
@@ -242,7 +243,8 @@ class ContrastTest(Result):
         if n_shown is not None and n_shown < self.n_components:
             least = "at least " * (self.n_components == self.p_values.size)
             remarks.append(
-                f"In total, {least}{self.n_components} dimensions vary more in the cases: show more components."
+                f"In total, {least}{self.n_components} dimensions "
+                f"{'vary more in the cases' if self.design is None else 'were found'}: show more components."
             )
         if n_shown is not None and self.n_components == self.p_values.size < n_shown:
             remarks.append(f"No more than {self.p_values.size} could be tested with {self.units}.")

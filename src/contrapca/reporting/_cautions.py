@@ -26,7 +26,7 @@ SAME_ANGLE = 5.0  # degrees from PCA below which the contrast has changed nothin
 
 def cautions(subject: Subject, summary: dict[str, Any], *, by_blocks: bool, shown: bool) -> Iterator[Finding]:
     """One finding per caution, besides those of the tables; `shown`: there is a page, which may not show all."""
-    yield from _about_groups(summary["data"])
+    yield from _about_groups(summary["data"], summary["words"])
     yield from _about_features(subject)
     yield from _about_components(subject, summary)
     yield from _outliers(subject)
@@ -36,8 +36,8 @@ def cautions(subject: Subject, summary: dict[str, Any], *, by_blocks: bool, show
         yield from _about_display(subject, summary["data"])
 
 
-def _about_groups(data: dict[str, Any]) -> Iterator[Finding]:
-    D, groups = data["features"], (("cases", data["foreground"]), ("controls", data["background"]))
+def _about_groups(data: dict[str, Any], words: dict[str, str]) -> Iterator[Finding]:
+    D, groups = data["features"], ((words["many"], data["foreground"]), (words["others"], data["background"]))
     for name, group in groups:
         if group["rows"] < D:
             yield Finding(
@@ -89,8 +89,8 @@ def _about_components(subject: Subject, summary: dict[str, Any]) -> Iterator[Fin
         times = ", ".join(f"{ratios[k]:.2g}" for k in shared[:3]) + ", ..." * (len(shared) > 3)
         yield Finding(
             "shared",
-            f"Component{'s' * many} {joined(k + 1 for k in shared)} var{'y' if many else 'ies'} hardly more in the "
-            f"cases than in the controls, or even less ({times} times as much): chance, or something that both share.",
+            f"Component{'s' * many} {joined(k + 1 for k in shared)} var{'y' if many else 'ies'} hardly more "
+            f"{summary['words']['more']}, or even less ({times} times as much): chance, or something that both share.",
             _way_out(subject),
         )
     # What rows are projected onto, and what the tables and bars show.

@@ -85,7 +85,7 @@ def report(
         raise TypeError("The first argument of report is the Study, or the cases; the model is the second.")
     check_libraries()  # before anything is computed
     found = summarize(
-        study_of(X, background, "report"),
+        study_of(X, background, "report", designs=True),
         model,
         uncertainty=uncertainty,
         gammas=gammas,

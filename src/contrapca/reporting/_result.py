@@ -22,7 +22,7 @@ from ..plots import latents as draw_latents
 from ..plots import tidy
 from ._html import render
 from ._points import choose_points
-from ._subject import Subject
+from ._subject import CLUSTERS, Subject
 
 HEIGHT = 820  # pixels
 
@@ -57,7 +57,7 @@ class Report(dict[str, Any]):
         numbers = counts.map(lambda n: [str(i + 1) for i in range(n)])
         names = subject.row_names.map(lambda given, own: own if given is None else given, numbers)
         shown = subject.drawn(counts.map(np.arange)).map(lambda of_group: of_group[subject.start])
-        return coordinate_table(names, subject.labels, shown)
+        return coordinate_table(names, subject.taken, shown, (self["words"]["case"], self["words"]["control"]))
 
     def loadings(self) -> Table:
         """The loadings of every feature."""
@@ -74,31 +74,37 @@ class Report(dict[str, Any]):
 
     def figure(self) -> Any:
         """The first two components, or the only one, as a matplotlib figure with title and legend."""
-        subject, table = self.subject, self.coordinates()
+        subject, table, words = self.subject, self.coordinates(), self["words"]
         shown = [name for name in table if name.startswith("component_")][:2]
         Z = np.column_stack([table[name] for name in shown])
-        cases = table["group"] == "case"
+        cases = table["group"] == words["case"]
         head = "\n".join(textwrap.wrap(self["title"], TITLE_WIDTH))
         title = f"{head}\n{self['model']['estimator']}, gamma = {self['model']['gamma']:.4g}"
         shares = [(entry["foreground_share"], entry["background_share"]) for entry in self["components"]]
         names = [
-            f"{name.replace('_', ' ')} (cases {a:.1%}, controls {b:.1%})"
+            f"{name.replace('_', ' ')} ({words['cases']} {a:.1%}, {words['controls']} {b:.1%})"
             for name, (a, b) in zip(shown, shares, strict=False)
         ]
-        labels = subject.classes if subject.values is None else subject.values
+        # What the page is coloured by at first.
+        column = next(iter(subject.columns), None)
+        both = column is not None and (column.whole or column.is_dose)  # without a background of one colour
+        labels: Any = None
+        if column is not None and (subject.study.design is not None or column.heading in ("label", CLUSTERS)):
+            values = column.texts if column.values is None else column.values
+            labels = np.concatenate(list(values)) if both else np.asarray(values.foreground)
         figure = require("matplotlib.figure", extra="plot").Figure(figsize=(6.4, 4.6))
         ax = draw_latents(
-            Z[cases],
-            background=Z[~cases],
+            Z if both else Z[cases],
+            background=None if both else Z[~cases],
             labels=labels,
-            label_name=subject.label_name,
+            label_name=subject.label_name if column is None else column.name,
             axis_labels=names,
             title=title,
             ax=figure.subplots(),
         )
         if len(shown) > 1:  # strips have names of their own
             legend = tidy(ax).get_legend()
-            if legend is not None and subject.classes is not None and not subject.clustered:  # as on the page
+            if legend is not None and column is not None and not (column.plain or both):  # as on the page
                 for entry in legend.get_texts()[1:]:  # after that of the controls
                     entry.set_text(f"cases: {entry.get_text()}")
         return figure
@@ -130,13 +136,15 @@ class Report(dict[str, Any]):
 
 
 def coordinate_table(
-    names: Groups[list[str]], labels: Mapping[str, Groups[list[str]]], latents: Groups[Array]
+    names: Groups[list[str]],
+    labels: Mapping[str, Groups[list[str]]],
+    latents: Groups[Array],
+    groups: tuple[str, str] = ("case", "control"),
 ) -> Table:
-    """Name, group, label (or cluster) and coordinates of every row, cases first; takeaway.js saves the same."""
-    groups = ("case", "control")[: len(latents)]
+    """Name, group, labels and coordinates of every row, cases first; takeaway.js saves the same."""
     columns: dict[str, Any] = {
         "row": np.array([name for own in names for name in own], dtype=object),
-        "group": np.repeat(groups, [len(own) for own in latents]),
+        "group": np.repeat(groups[: len(latents)], [len(own) for own in latents]),
     }
     columns |= {what: np.array([text for own in of for text in own], dtype=object) for what, of in labels.items()}
     Z = np.concatenate(list(latents))
