@@ -135,6 +135,28 @@ def test_points_are_coloured_by_any_column(open_page, known):
     assert page.complaints == []
 
 
+def test_points_say_their_block_in_any_colour(open_page, known):
+    """Cases and controls: under the pointer, in the table of a selection, and in the tables that readers save."""
+    file, study, summary = known
+    page = open_page(file, viewport=DESKTOP)
+    page.select_option("#colour", label="gene3")
+    outermost = int(np.argmax(page.coordinates()[:120, 0]))  # a control
+    for i, block in ((outermost, study.blocks.backgrounds[0][outermost]), (125, study.blocks.foreground[5])):
+        page.evaluate("(i) => { contrapcaReport.state.selected.fill(0); contrapcaReport.state.selected[i] = 1; }", i)
+        page.evaluate("contrapcaReport.show(contrapcaReport.pictures[0].step)")
+        cells = page.evaluate(CELLS, "#selection-table")
+        assert cells[0][1:4] == ["control" if i < 120 else "case", "healthy" if i < 120 else cells[0][2], block]
+    page.mouse.move(*page.place(outermost))
+    page.wait_for_selector("#scatter .tooltip:not([hidden])", timeout=10_000)
+    told = page.inner_text("#scatter .tooltip").split("\n")
+    assert told[1:4] == ["control", "kind: healthy", f"block: {study.blocks.backgrounds[0][outermost]}"]
+    _, content = page.saved("#save-coordinates")
+    head, *rows = content.decode().splitlines()
+    assert head == "row,group,label,block,component_1,component_2"
+    assert [row.split(",")[3] for row in rows] == [*study.blocks.foreground, *study.blocks.backgrounds[0]]
+    assert summary.coordinates()["block"].tolist() == [*study.blocks.foreground, *study.blocks.backgrounds[0]]
+
+
 def test_a_histogram_has_the_values_of_both_groups(open_page, known):
     file, _, summary = known
     page = open_page(file, viewport=DESKTOP)

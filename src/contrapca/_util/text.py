@@ -77,6 +77,16 @@ def worded(parts: Iterable[str | Worded], words: Words) -> str:
     return "".join(part if isinstance(part, str) else part.text(words) for part in parts)
 
 
+def percent(share: float) -> str:
+    """A share with one decimal; data.js writes the same."""
+    return "<0.1%" if 0 < share < 0.0005 else f"{share:.1%}"
+
+
+def times(ratio: float) -> str:
+    """A ratio to two digits."""
+    return f"{ratio:.2g}" if ratio < 100 or not math.isfinite(ratio) else f"{ratio:.0f}"
+
+
 def format_gamma(value: float) -> str:
     """A value of gamma to four digits: at least four decimals and four significant digits."""
     if value == 0 or not math.isfinite(value):

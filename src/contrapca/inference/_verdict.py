@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from .._util.checks import check_option, generator
-from .._util.text import joined, plural
+from .._util.text import joined, plural, times
 from ..data import DEPTHS, Design, Groups, Study, Tables, count_units, match_depth, table_units
 from ..exceptions import GroupError
 from ..missing import usable
@@ -90,7 +90,7 @@ def on_components(held_out: HeldOutContrast, features: Sequence[Sequence[str]]) 
     ):
         for k in np.flatnonzero(kind).tolist():
             low, high = held_out.intervals[k]
-            figures = f"varies {_times(held_out.ratios[k])} times ({_times(low)} to {_times(high)})"
+            figures = f"varies {times(held_out.ratios[k])} times ({times(low)} to {times(high)})"
             what = f"component {k + 1} ({', '.join(features[k])})"
             sentences.append(f"{what} {words.format(figures=figures)}")
     neither = np.flatnonzero(~more & ~again) + 1
@@ -100,11 +100,6 @@ def on_components(held_out: HeldOutContrast, features: Sequence[Sequence[str]]) 
         sentences.append(what if all_clear else f"{what} found again")
     text = "; ".join(sentences)
     return f"{text[0].upper()}{text[1:]}."
-
-
-def _times(ratio: float) -> str:
-    """A ratio to two digits."""
-    return f"{ratio:.2g}" if ratio < 100 or not np.isfinite(ratio) else f"{ratio:.0f}"
 
 
 def verdict_on(

@@ -11,6 +11,7 @@ from importlib import resources
 from typing import Any
 
 from .._util.optional import require
+from .._util.text import percent, times
 from ._answers import MOST, SEPARATED
 
 # Files of the script, in the order in which they build on each other. They share one scope.
@@ -41,8 +42,8 @@ def render(summary: dict[str, Any], points: dict[str, Any]) -> str:
     environment = jinja2.Environment(autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True)
     environment.filters |= {
         "number": lambda value: "" if value is None else f"{value:.4g}",
-        "times": lambda ratio: f"{ratio:.2g}" if ratio < 100 else f"{ratio:.0f}",
-        "percent": lambda share: "<0.1%" if 0 < share < 0.0005 else f"{share:.1%}",
+        "times": times,
+        "percent": percent,
         "count": "{:,}".format,
         "along": _along,
         "unbroken": lambda text: markup.Markup(P_VALUE.sub(ON_ONE_LINE, str(markup.escape(text)))),

@@ -16,7 +16,7 @@ from .._files import atomic_write
 from .._util.arrays import Array
 from .._util.optional import require
 from .._util.tables import Table
-from .._util.text import component_names
+from .._util.text import component_names, percent
 from ..data import Groups
 from ..plots import latents as draw_latents
 from ..plots import tidy
@@ -82,7 +82,7 @@ class Report(dict[str, Any]):
         title = f"{head}\n{self['model']['estimator']}, gamma = {self['model']['gamma']:.4g}"
         shares = [(entry["foreground_share"], entry["background_share"]) for entry in self["components"]]
         names = [
-            f"{name.replace('_', ' ')} ({words['cases']} {a:.1%}, {words['controls']} {b:.1%})"
+            f"{name.replace('_', ' ')} ({words['cases']} {percent(a)}, {words['controls']} {percent(b)})"
             for name, (a, b) in zip(shown, shares, strict=False)
         ]
         # What the page is coloured by at first.
