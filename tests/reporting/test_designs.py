@@ -123,7 +123,7 @@ def test_shares_of_variance_count_rows_as_the_fit_does(reports):
 
 def test_conditions_are_as_alike_as_the_library_says(reports, studies):
     summary = reports["conditions"][1]
-    alike = unfitted(summary.subject.path.estimator, gamma="auto")
+    alike = unfitted(summary.subject.path.estimator, gamma="auto", n_latent="auto")
     found = condition_similarity(alike, studies["conditions"])
     assert summary["design"]["similarity"]["conditions"] == ["A", "B", "C"]
     np.testing.assert_allclose(summary["design"]["similarity"]["values"], found.similarity)

@@ -70,7 +70,7 @@ def _format(name: str, value: Any) -> str:
         return str(value)
     if name == "p":
         return f"< {LEAST_P:g}" if value < LEAST_P else f"{value:.2g}"
-    return percent(value) if SHARE.match(name) else f"{value:.4g}"
+    return percent(float(value)) if SHARE.match(name) else f"{value:.4g}"
 
 
 class Display:

@@ -113,13 +113,13 @@ def labels_of(study: Study) -> Groups[Any]:
 def similarity_of(study: Study, estimator: ContrastSolver, gamma: float) -> dict[str, Any] | None:
     """How alike the axes of conditions are; None where there is one, or one that cannot be fitted alone.
 
-    Units and ranks are those of all conditions together, and so is gamma, unless it has a limit: that of one condition
-    is often below, so each has its own.
+    Units and axes are those of all conditions together, and so is gamma, unless it has a limit: that of one condition
+    is often below, so each has its own, and its own rank.
     """
     if study.design is None or study.design.kind != "conditions" or len(study.design.cells) < 3:
         return None
     if isinstance(estimator, Likelihood):
-        alike = unfitted(estimator, gamma="auto")
+        alike = unfitted(estimator, gamma="auto", n_latent=estimator.n_latent and "auto")
     else:
         alike = unfitted(estimator)._with_strength(gamma)
     try:

@@ -41,7 +41,9 @@ def report(
         A `Study`, or the foreground. Labels of a study colour the rows: by class, or on a scale for more than 20
         different numbers; rows without a label are shown as such. Without labels, clusters along the components are
         found and named, if there are any. Names of samples are shown under the pointer. Blocks and pairs count in the
-        test. The effect of covariates is taken out of all rows first. There may be no weights.
+        test. The effect of covariates is taken out of all rows first. There may be no weights. Of several conditions,
+        two factors or a dose, the page shows how much each condition, cell or dose varies on unseen rows, and colours
+        the rows by it; it has no slider, and there may be no `uncertainty`.
     model : ContraPCA, PPCA, PCPCA, CPCA, SparseCPCA or RatioPCA, or ContrastPath, optional
         By default ContraPCA with two components. For a model, contrasts at other values of gamma are computed as well.
         It need not be fitted, except PPCA: if it is fitted here, the rows are read only once.
