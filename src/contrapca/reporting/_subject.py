@@ -62,7 +62,6 @@ class Subject:
     tables: Tables
     path: ContrastPath
     start: int  # index of the report's gamma: the model's, or the one that "auto" would take
-    kind: Any  # the class of the model that the report is about
     model: Any  # the fitted model; None if the report is about a path
     points: int | None  # the requested number of gammas
     # The rows in the basis of the path, from which all that is shown of them follows, shape (n, k) and (m, k); None if
@@ -75,8 +74,11 @@ class Subject:
     label_name: str  # what the labels mean
     uncertainty: ContrastPosterior | None
     scale: str | None  # how the model was asked to scale the features; None also where it chose that by itself
-    noise: str  # what the noise decided on units and axes (F41); empty where these were given
-    shortened: Groups[npt.NDArray[np.intp]] | None  # rows that are so long that they count less (F42)
+
+    @property
+    def kind(self) -> Any:
+        """The class of the model that the report is about."""
+        return type(self.path.estimator if self.model is None else self.model)
 
     @property
     def rows(self) -> Groups[Rows]:
@@ -196,19 +198,17 @@ def examine(
         )
     if study.design is not None and not fitted:
         model = clone(model).fit(study)
-    tables, noise = asked._prepared(adjusted_tables(study)), ""
+    tables = asked._prepared(adjusted_tables(study))
     if about_path:
         path = model
         start = len(path) // 2 if np.isnan(path.auto_gamma) else int(np.argmin(np.abs(path.gammas - path.auto_gamma)))
         check_same_tables(observed_means(tables), path.scaling, estimated=path.filling is not None)
-        model, kind, long = None, type(path.estimator), tables.shortened
+        model = None
     else:
         # There is no path of a design: its page has no slider.
         points: Any = gammas if study.design is None else [model.fit_.gamma]
         model, path = path_through(model, tables, points=points, tolerance=DRAWN, progress=progress)
         start = int(np.argmin(np.abs(path.gammas - model.fit_.gamma)))
-        kind, long = type(model), model.fit_.shortened
-        noise = str(model.fit_.plateau or "")
     if uncertainty is not None and uncertainty.estimate.shape != (tables.n_features, path.n_components):
         raise ValueError(
             f"uncertainty has (features, components) = {uncertainty.estimate.shape}, but the model has "
@@ -224,7 +224,6 @@ def examine(
         tables=tables,
         path=path,
         start=start,
-        kind=kind,
         model=model,
         points=gammas,
         inside=inside,
@@ -234,8 +233,6 @@ def examine(
         label_name=shown_name(str(study.label_name or "label")),
         uncertainty=uncertainty,
         scale=asked._scaling,
-        noise=noise,
-        shortened=long,
     )
     if labels is None and study.design is None and shown:
         found = named_clusters(subject.latents, subject.rows.foreground, subject.features)

@@ -189,8 +189,8 @@ def _data(subject: Subject, sources: Sequence[str]) -> dict[str, Any]:
 
 def _model(subject: Subject) -> dict[str, Any]:
     path, g = subject.path, subject.start
-    shortened = {}  # the names of the rows of each group that are so long that they count less
-    for name, rows in () if subject.shortened is None else subject.shortened.map_named(lambda *of: of):
+    shortened = {}  # the names of the rows of each group that are so long that they count less (F42)
+    for name, rows in () if (long := subject.tables.shortened) is None else long.map_named(lambda *of: of):
         own = subject.row_names[name]
         shortened[name] = [f"row {k}" if own is None else own[k] for k in rows.tolist()]
     return {
@@ -201,7 +201,8 @@ def _model(subject: Subject) -> dict[str, Any]:
         "limit": _finite(path.gamma_max),
         "limit_is_bound": path.gamma_max_is_bound,
         "scale": path.estimator.scale,
-        "noise": subject.noise,
+        # What the noise decided on units and axes (F41); empty where these were given.
+        "noise": "" if subject.model is None else str(subject.model.fit_.plateau or ""),
         "shortened": shortened,
         "noise_variance": _finite(path.noise_variance[g]),
         "objective": float(path.objective[g]),
@@ -220,6 +221,8 @@ def _components(subject: Subject, held_out: HeldOutContrast | None) -> list[dict
     entries: list[dict[str, Any]] = []
     for k, (label, carrier) in enumerate(zip(separations(subject), carriers(subject), strict=True)):
         strongest = np.argsort(-np.abs(W[:, k]), kind="stable")[:TOP_FEATURES].tolist()
+        # A card names fewer features where names are long, so that all cards have room.
+        sizes = np.cumsum([min(len(subject.features[j]), LONG_NAME) for j in strongest[:NAMED]])
         entry = {
             "component": k,
             "eigenvalue": float(path.eigenvalues[g, k]),
@@ -231,17 +234,11 @@ def _components(subject: Subject, held_out: HeldOutContrast | None) -> list[dict
             "label": label,
             "cells": _cells(held_out, k),
             "carrier": carrier if held_out is None else carrier | {"share": float(held_out.largest_share[k])},
-            "n_named": _n_named([subject.features[j] for j in strongest]),
+            "n_named": max(2, int(np.count_nonzero(sizes <= CARD_NAMES))),
             "features": [{"feature": subject.features[j], "loading": float(W[j, k])} for j in strongest],
         }
         entries.append(entry)
     return entries
-
-
-def _n_named(features: Sequence[str]) -> int:
-    """How many of the strongest features a card names: fewer long names, so that all cards have room."""
-    sizes = np.cumsum([min(len(name), LONG_NAME) for name in features[:NAMED]])
-    return max(2, int(np.count_nonzero(sizes <= CARD_NAMES)))
 
 
 def _cells(held_out: HeldOutContrast | None, k: int) -> list[dict[str, Any]] | None:
