@@ -6,6 +6,7 @@ import json
 import numpy as np
 import pytest
 
+from browsing import NASTY
 from contrapca import (
     PCPCA,
     PPCA,
@@ -249,6 +250,39 @@ def test_the_code_of_a_page_makes_the_same_page(frames, kind, tmp_path, monkeypa
     exec(summary["code"]["python"], names)
     again = (tmp_path / "report_again.html").read_text()
     assert again == first
+
+
+def test_numbers_are_numbers_in_the_code_of_a_page(frames):
+    frame = (
+        frames["interaction"]
+        .replace({"mut": 1, "wt": 0})
+        .assign(treatment=frames["interaction"]["treatment"] == "drug")
+    )
+    frame["genotype"] = frame["genotype"].astype(int)
+    study = Study.from_frame(frame, interaction=("genotype", "treatment"), case=(1, True))
+    code = summarize(study, PCPCA(1), test=False, progress=False)["code"]["python"]
+    assert "interaction=('genotype', 'treatment'), case=(1, True)" in code
+    doses = Study.from_frame(frames["dose"], groupby="concentration", background=0, conditions=True)
+    code = summarize(doses, PCPCA(1), test=False, progress=False)["code"]["python"]
+    assert "foreground=[1, 10, 100], conditions=True" in code
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_hostile_names_of_a_design_are_shown_as_text(open_page, frames, kind, tmp_path, need):
+    """Columns and cells whose names are markup, or have braces."""
+    need("jinja2")
+    hostile = f"{{times}} {NASTY}"
+    asked = {"conditions": {"groupby": hostile, "background": "DMSO", "conditions": True}, "dose": {"dose": hostile}}
+    asked["interaction"] = {"interaction": ("genotype", hostile), "case": ("mut", f"{hostile}!")}
+    columns = {"drug": hostile, "treatment": hostile, "concentration": hostile}
+    frame = frames[kind].replace({"A": f"{hostile} A", "drug": f"{hostile}!"}).rename(columns=columns)
+    file = tmp_path / "page.html"
+    summary = report(Study.from_frame(frame, **asked[kind]), ContraPCA(2), file, progress=False)
+    assert "{times}" in summary["title"] + summary["methods"]
+    page = open_page(file, viewport=DESKTOP)
+    assert page.evaluate("document.querySelectorAll('img, main b').length") == 0
+    assert NASTY in page.inner_text("#design") + page.inner_text("#scale") + page.inner_text("#legend")
+    assert page.complaints == []
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from typing import Any
 
 import numpy as np
@@ -92,12 +93,12 @@ def _study_of_design(study: Study) -> list[str]:
         return [f"Study(groups=tables, background=controls{given})", tables, *([more] if more else [])]
     comments = ["# frame: your table of all samples, whose other columns are features"]
     if design.kind == "conditions":
-        *conditions, _ = design.cells
+        conditions = list(map(_level, design.cells[:-1]))
         given = f'groupby={design.name!r}, background="background", foreground={conditions}, conditions=True'
         comments.append(f"# in its column {design.name!r}, replace 'background' by what the controls are called there")
     elif design.kind == "interaction":
         first, second = design.name.split(" x ", 1)
-        case = tuple(design.cells[0].split(", ", 1))
+        case = tuple(map(_level, design.cells[0].split(", ", 1)))
         given = f"interaction={(first, second)!r}, case={case!r}"
     else:
         given = f"dose={design.name!r}" + ("" if design.strata is None else ', strata="stratum"')
@@ -108,6 +109,14 @@ def _study_of_design(study: Study) -> list[str]:
     if labels_of(study).foreground is not None:
         given += f", labels={study.label_name or 'label'!r}"
     return [f"Study.from_frame(frame, {given})", *comments]
+
+
+def _level(text: str) -> Any:
+    """A value of a column from its text: a number where it looks like one."""
+    for kind in (int, float):
+        with contextlib.suppress(ValueError):
+            return kind(text)
+    return {"True": True, "False": False}.get(text, text)
 
 
 def _shown(estimator: Any) -> str:

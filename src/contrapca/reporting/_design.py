@@ -27,9 +27,9 @@ TWO_GROUPS = {
     "vary": "cases vary",
     "as_much": "as much as controls",
     "ratio": "cases / controls",
-    # Of a methods section.
+    # Of a methods section; TIMES stands for ratios.
     "tested": "Whether the cases vary more than the controls was",
-    "held_out": "the cases' variance was {times} times that of the controls",
+    "held_out": "the cases' variance was TIMES times that of the controls",
     "centred": "Each group was centred by its own mean",
 }
 
@@ -44,7 +44,7 @@ def words_for(design: Design | None) -> dict[str, str]:
             "vary": "the conditions together vary",
             "ratio": "conditions / controls",
             "tested": "Whether any condition varies more than the controls was",
-            "held_out": "the variance of all conditions together was {times} times that of the controls",
+            "held_out": "the variance of all conditions together was TIMES times that of the controls",
             "centred": "Each condition was centred by its own mean, and all count alike",
         }
     if design.kind == "interaction":
@@ -62,7 +62,7 @@ def words_for(design: Design | None) -> dict[str, str]:
                 "as_much": "as much as each by itself explains",
                 "ratio": "double ratio of the cells",
                 "tested": f"Whether the effect of {second} on variation depends on {first} was",
-                "held_out": "the double ratio of the four variances was {times}",
+                "held_out": "the double ratio of the four variances was TIMES",
                 "centred": "Each cell was centred by its own mean, and all cells of a group count alike",
             }
         )
@@ -79,7 +79,7 @@ def words_for(design: Design | None) -> dict[str, str]:
             "as_much": f"from the lowest to the highest {design.name}",
             "ratio": "growth of the variance",
             "tested": f"Whether variation grows with {design.name} was",
-            "held_out": f"the variance grew {{times}} times from the lowest to the highest {design.name}",
+            "held_out": f"the variance grew TIMES times from the lowest to the highest {design.name}",
             "centred": f"Each sample was centred by the mean of its {design.name}, where 10 or more samples have it, "
             "or by a curve through those of the others, and counts by its rank",
         }

@@ -6,7 +6,6 @@ import base64
 import hashlib
 import json
 import math
-import re
 from importlib import resources
 from typing import Any
 
@@ -20,7 +19,6 @@ SCRIPTS = ("data", "ink", "axes", "picture", "pointer", "groups", "features", "r
 SHOWN_CARDS = 3  # components on the first screen
 SHOWN_CELLS = 3  # conditions that a card names
 MOST_TIMES = 100.0  # ends of bars
-P_VALUE, ON_ONE_LINE = re.compile(r"\(p (=|&lt;) [^()]*\)"), r'<span class="unbroken">\g<0></span>'
 
 # What the script needs of the summary.
 SHOWN = ("title", "model", "path", "components", "words", "date")
@@ -38,7 +36,7 @@ def render(summary: dict[str, Any], points: dict[str, Any]) -> str:
 
     Text from users is escaped by the template, or is in JSON that the script shows as text.
     """
-    jinja2, markup = require("jinja2", extra="report"), require("markupsafe", extra="report")
+    jinja2 = require("jinja2", extra="report")
     environment = jinja2.Environment(autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True)
     environment.filters |= {
         "number": lambda value: "" if value is None else f"{value:.4g}",
@@ -46,7 +44,6 @@ def render(summary: dict[str, Any], points: dict[str, Any]) -> str:
         "percent": percent,
         "count": "{:,}".format,
         "along": _along,
-        "unbroken": lambda text: markup.Markup(P_VALUE.sub(ON_ONE_LINE, str(markup.escape(text)))),
         "farthest": lambda cells: max(abs(_log(end)) for cell in cells for end in (*cell["interval"], cell["ratio"])),
     }
     parts = "\n".join(asset(f"{name}.js") for name in SCRIPTS)

@@ -98,8 +98,8 @@ def methods_paragraph(summary: dict[str, Any], kind: Any) -> str:
         names = joined(range(1, len(known) + 1))
         where = "component 1" if len(known) == 1 else f"components {names}, respectively"
         sentences.append(
-            f"On halves of the rows that the fit had not seen, {words['held_out'].format(times=times)} along {where} "
-            "(95% intervals)."
+            "On halves of the rows that the fit had not seen, "
+            f"{words['held_out'].replace('TIMES', times)} along {where} (95% intervals)."
         )
     if uncertainty is not None:
         how = "bootstrap resamples" if uncertainty["kind"] == "bootstrap" else "Gibbs posterior draws"
