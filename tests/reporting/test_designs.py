@@ -299,8 +299,19 @@ def test_tables_and_figures_that_readers_take_away(reports, studies, kind, need)
         assert np.abs(Z[cells == cell].mean(axis=0)).max() < 0.3 * Z.std(axis=0).min()
     figure = summary.figure()
     legend = [text.get_text() for text in figure.axes[0].get_legend().get_texts()]
-    expected = {"conditions": ["A", "B", "C"], "dose": ["0", "1", "10", "100"]}
-    assert legend[-4:][: len(legend)] if kind == "interaction" else legend[-len(expected[kind]) :] == expected[kind]
+    cells = {"conditions": ["A", "B", "C"], "dose": ["0", "1", "10", "100"]}
+    cells["interaction"] = ["mut, drug", "mut, none", "wt, drug", "wt, none"]
+    assert legend[-len(cells[kind]) :] == cells[kind]
+
+
+def test_the_figure_of_blocks_without_labels_says_cases_once(need):
+    need("matplotlib")
+    rng = np.random.default_rng(0)
+    blocks = (np.arange(60) // 6, 10 + np.arange(50) // 5)
+    study = Study(rng.normal(size=(60, 6)), background=rng.normal(size=(50, 6)), blocks=blocks)
+    summary = summarize(study, ContraPCA(2), test=False, progress=False)
+    legend = [text.get_text() for text in summary.figure().axes[0].get_legend().get_texts()]
+    assert legend == ["controls (background)", "cases (foreground)"]
 
 
 # ---------------------------------------------------------------------- the page

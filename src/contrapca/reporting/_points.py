@@ -77,17 +77,21 @@ def _column(column: Column, chosen: Groups[npt.NDArray[np.intp]], words: dict[st
         entries.insert(0, {"name": words["controls"], "rows": n_others} | CONTROLS_LOOK)
         place = np.concatenate([np.zeros(n_others, dtype=np.intp), place + 1])
     drawn = np.concatenate([chosen.backgrounds[0], n_others + chosen.foreground])
-    texts = np.concatenate([np.array(text, dtype=object) for text in list(column.texts)[::-1]])[drawn]
-    known, codes = np.unique(texts.astype(str), return_inverse=True)
-    numbers = None if column.values is None else np.concatenate(list(column.values)[::-1])[drawn]
+    numbers = texts = None
+    if column.values is not None:
+        numbers = to_base64(np.concatenate(list(column.values)[::-1])[drawn].astype(np.float64))
+    if numbers is None or column.heading:  # the page writes other numbers itself
+        every = np.concatenate([np.array(text, dtype=object) for text in list(column.texts)[::-1]])
+        known, codes = np.unique(every[drawn].astype(str), return_inverse=True)
+        texts = {"names": known.tolist(), "codes": to_base64(codes.astype(np.uint16))}  # of MAX_POINTS
     return {
         "name": column.name,
         "heading": column.heading,
         "is_dose": column.is_dose,
         "entries": entries,
         "codes": to_base64(place[drawn].astype(np.uint8)),
-        "numbers": None if numbers is None else to_base64(numbers.astype(np.float64)),
-        "texts": {"names": known.tolist(), "codes": to_base64(codes.astype(np.uint16))},  # of MAX_POINTS
+        "numbers": numbers,
+        "texts": texts,
     }
 
 

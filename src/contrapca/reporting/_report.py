@@ -24,7 +24,7 @@ from ..plots import latents as draw_latents
 from ..plots import tidy
 from ._html import check_libraries, render
 from ._points import choose_points
-from ._subject import CLUSTERS, Subject, examine
+from ._subject import Subject, examine
 from ._summary import Origin, summary_of
 
 HEIGHT = 820  # pixels
@@ -192,11 +192,11 @@ class Report(dict[str, Any]):
             f"{name.replace('_', ' ')} ({words['cases']} {percent(a)}, {words['controls']} {percent(b)})"
             for name, (a, b) in zip(shown, shares, strict=False)
         ]
-        # What the page is coloured by at first.
-        column = next(iter(subject.columns), None)
-        both = column is not None and (column.whole or column.is_dose)  # without a background of one colour
+        # Coloured as the page is at first; without a background of one colour where both groups have those of a design.
+        column = next((own for own in subject.columns if own.heading != "block" and own.heading), None)
+        both = column is not None and (column.whole or column.is_dose)
         labels: Any = None
-        if column is not None and (subject.study.design is not None or column.heading in ("label", CLUSTERS)):
+        if column is not None:
             values = column.texts if column.values is None else column.values
             labels = np.concatenate(list(values)) if both else np.asarray(values.foreground)
         figure = require("matplotlib.figure", extra="plot").Figure(figsize=(6.4, 4.6))
@@ -211,7 +211,8 @@ class Report(dict[str, Any]):
         )
         if len(shown) > 1:  # strips have names of their own
             legend = tidy(ax).get_legend()
-            if legend is not None and column is not None and not (column.plain or both):  # as on the page
+            # As on the page.
+            if legend is not None and column is not None and column.values is None and not column.plain:
                 for entry in legend.get_texts()[1:]:  # after that of the controls
                     entry.set_text(f"cases: {entry.get_text()}")
         return figure

@@ -49,8 +49,7 @@ class Column {
   constructor({ name, heading, is_dose, entries, codes, numbers, texts }) {
     Object.assign(this, { name, heading, isDose: is_dose, groupOf: bytes(codes) });
     this.numbers = numbers && new Float64Array(bytes(numbers).buffer); // of all points; NaN where it is not known
-    this.textCodes = new Uint16Array(bytes(texts.codes).buffer);
-    this.texts = texts.names;
+    this.texts = texts && { names: texts.names, codes: new Uint16Array(bytes(texts.codes).buffer) };
     const members = entries.map(() => []);
     this.groupOf.forEach((code, i) => members[code].push(i));
     this.groups = entries.map((group, code) => ({ ...group, members: members[code] }));
@@ -59,7 +58,8 @@ class Column {
   }
 
   textOf(i) {
-    return this.texts[this.textCodes[i]];
+    if (this.texts) return this.texts.names[this.texts.codes[i]];
+    return Number.isFinite(this.numbers[i]) ? String(this.numbers[i]) : "";
   }
 }
 const columns = points.columns.map((column) => new Column(column));
