@@ -188,6 +188,18 @@ def test_who_carries_a_component_counts_rows_as_the_design_does(frames):
     assert carrier["share"] == pytest.approx(shares.max(), rel=1e-6)
 
 
+def test_cautions_of_a_design_advise_what_a_design_has(frames):
+    """Neither the bootstrap nor means that are equal at all doses."""
+    wide = frames["dose"].assign(**{f"noise{j}": np.random.default_rng(j).normal(size=200) for j in range(120)})
+    features = [name for name in wide if name != "concentration"]
+    wide[features] = wide[features].add(6 * (wide["concentration"] > 1), axis=0)
+    summary = summarize(Study.from_frame(wide, **ASKED["dose"]), ContraPCA(1), test=False, progress=False)
+    said = " ".join(summary["cautions"])
+    assert "There are fewer samples of high concentration (100) than features (130)" in said
+    assert "bootstrap" not in said
+    assert "batch" not in summary["caution_topics"]
+
+
 def test_too_few_blocks_for_an_interaction_are_said(frames):
     frame = frames["interaction"].assign(donor=[i // 15 for i in range(240)])
     few = Study.from_frame(frame, **ASKED["interaction"], blocks="donor")

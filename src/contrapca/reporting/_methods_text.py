@@ -67,11 +67,6 @@ SCALING = {
 }
 
 
-def citations(kind: Any) -> list[dict[str, str]]:
-    """The sources of the method: text, DOI and BibTeX entry of each."""
-    return [] if kind._source is None else [SOURCES[kind._source]]
-
-
 def methods_paragraph(summary: dict[str, Any], kind: Any) -> str:
     """What was done, with all numbers, in sentences to paste into a paper."""
     data, test, uncertainty, versions = (summary[name] for name in ("data", "test", "uncertainty", "versions"))

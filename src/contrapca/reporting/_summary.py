@@ -26,7 +26,7 @@ from ._answers import carriers, remarks, separations, support_of
 from ._cautions import cautions
 from ._code import python_code
 from ._design import shortly, similarity_of, words_for
-from ._methods_text import citations, methods_paragraph
+from ._methods_text import SOURCES, methods_paragraph
 from ._subject import TOP_FEATURES, Subject, shown_name
 
 LIBRARIES = ("numpy", "scipy", "scikit-learn")
@@ -111,7 +111,8 @@ def summary_of(
     found = [*findings, *cautions(subject, summary, by_blocks=by_blocks, shown=shown)]
     summary["cautions"] = [finding.text(said) for finding in found]
     summary["caution_topics"] = list(dict.fromkeys(finding.check for finding in found))
-    return summary | {"methods": methods_paragraph(summary, subject.kind), "citations": citations(subject.kind)}
+    cited = [] if subject.kind._source is None else [SOURCES[subject.kind._source]]
+    return summary | {"methods": methods_paragraph(summary, subject.kind), "citations": cited}
 
 
 def _judge(
