@@ -190,7 +190,8 @@ def test_who_carries_a_component_counts_rows_as_the_design_does(frames):
 
 def test_cautions_of_a_design_advise_what_a_design_has(frames):
     """Neither the bootstrap nor means that are equal at all doses."""
-    wide = frames["dose"].assign(**{f"noise{j}": np.random.default_rng(j).normal(size=200) for j in range(120)})
+    noise = pd.DataFrame(np.random.default_rng(0).normal(size=(200, 120))).add_prefix("noise")
+    wide = pd.concat([frames["dose"], noise], axis=1)
     features = [name for name in wide if name != "concentration"]
     wide[features] = wide[features].add(6 * (wide["concentration"] > 1), axis=0)
     summary = summarize(Study.from_frame(wide, **ASKED["dose"]), ContraPCA(1), test=False, progress=False)
