@@ -266,12 +266,9 @@ def test_the_code_of_a_page_makes_the_same_page(frames, kind, tmp_path, monkeypa
 
 
 def test_numbers_are_numbers_in_the_code_of_a_page(frames):
-    frame = (
-        frames["interaction"]
-        .replace({"mut": 1, "wt": 0})
-        .assign(treatment=frames["interaction"]["treatment"] == "drug")
-    )
-    frame["genotype"] = frame["genotype"].astype(int)
+    frame = frames["interaction"]
+    levels = {"genotype": (frame["genotype"] == "mut").astype(int), "treatment": frame["treatment"] == "drug"}
+    frame = frame.assign(**levels)
     study = Study.from_frame(frame, interaction=("genotype", "treatment"), case=(1, True))
     code = summarize(study, PCPCA(1), test=False, progress=False)["code"]["python"]
     assert "interaction=('genotype', 'treatment'), case=(1, True)" in code

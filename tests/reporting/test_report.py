@@ -294,6 +294,21 @@ def test_sparse_tables_need_no_dense_copy():
     )
 
 
+def test_shares_at_the_axes_are_those_of_the_table(data):
+    """Long rows count less, there as here."""
+    X = data.foreground.copy()
+    X[:3] *= 20
+    summary = summarize(Study(X, background=data.background), ContraPCA(2), test=False, gammas=3)
+    assert summary["model"]["shortened"]["foreground"]
+    own, start = summary["path"]["axis_shares"], summary["path"]["start"]
+    for k, entry in enumerate(summary["components"]):
+        assert own["foreground"][start][k] == pytest.approx(entry["foreground_share"])
+        assert own["background"][start][k] == pytest.approx(entry["background_share"])
+    path = summary.subject.path
+    plain = np.var(X @ path.components(path.gammas[start])[0]) / X.var(axis=0).sum()
+    assert abs(plain / summary["components"][0]["foreground_share"] - 1) > 0.005  # the control: all rows count alike
+
+
 def test_many_rows_are_sampled_and_that_is_said(data, model, monkeypatch):
     monkeypatch.setattr(_points, "MAX_POINTS", 50)
     monkeypatch.setattr("contrapca.reporting._cautions.MAX_POINTS", 50)
