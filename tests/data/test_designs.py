@@ -24,7 +24,6 @@ from contrapca import (
     match_depth,
     posterior,
     regress_out,
-    report,
 )
 from contrapca.data import Encoded, adjusted_tables, regression
 from contrapca.exceptions import GroupError
@@ -362,7 +361,6 @@ def test_what_needs_populations_is_refused(kind, tmp_path):
         "contrast_path": lambda study: contrast_path(CPCA(1), study),
         "GammaSearch": GammaSearch(CPCA(1)).fit,
         "match_depth": match_depth,
-        "report": report,
     }.items():
         with pytest.raises(GroupError, match=f"{name} compares two populations, but this is a study of"):
             ask(study)

@@ -81,11 +81,11 @@ def test_long_names_can_be_told_apart(open_page, tmp_path, need):
     assert widths[0] > 1.3 * (widths[1] + widths[2])  # 60% for the names
     page.evaluate("document.body.classList.remove('long-names')")
     assert bars.evaluate_all(cut)  # the control: as narrow as for short names
-    assert page.locator(".card .feature + .feature").evaluate_all(
-        """(names) => names.every((name) => {
+    assert page.locator(".card .item .feature").evaluate_all(
+        """(names) => names.length > 3 && names.filter((name) => name.nextSibling).every((name) => {
           const comma = document.createRange();
-          comma.selectNode(name.previousSibling);
-          return comma.getClientRects()[0].left > name.previousElementSibling.getBoundingClientRect().left + 20;
+          comma.selectNode(name.nextSibling);
+          return comma.getClientRects()[0].left > name.getBoundingClientRect().left + 20;
         })"""
     )
 
@@ -133,6 +133,28 @@ def test_points_are_coloured_by_any_column(open_page, known):
     page.select_option("#vertical", "0")
     assert page.locator("#loadings h3:visible").all_inner_texts() == ["component 2", "component 1"]
     assert page.complaints == []
+
+
+def test_points_say_their_block_in_any_colour(open_page, known):
+    """Cases and controls: under the pointer, in the table of a selection, and in the tables that readers save."""
+    file, study, summary = known
+    page = open_page(file, viewport=DESKTOP)
+    page.select_option("#colour", label="gene3")
+    outermost = int(np.argmax(page.coordinates()[:120, 0]))  # a control
+    for i, block in ((outermost, study.blocks.backgrounds[0][outermost]), (125, study.blocks.foreground[5])):
+        page.evaluate("(i) => { contrapcaReport.state.selected.fill(0); contrapcaReport.state.selected[i] = 1; }", i)
+        page.evaluate("contrapcaReport.show(contrapcaReport.pictures[0].step)")
+        cells = page.evaluate(CELLS, "#selection-table")
+        assert cells[0][1:4] == ["control" if i < 120 else "case", "healthy" if i < 120 else cells[0][2], block]
+    page.mouse.move(*page.place(outermost))
+    page.wait_for_selector("#scatter .tooltip:not([hidden])", timeout=10_000)
+    told = page.inner_text("#scatter .tooltip").split("\n")
+    assert told[1:4] == ["control", "kind: healthy", f"block: {study.blocks.backgrounds[0][outermost]}"]
+    _, content = page.saved("#save-coordinates")
+    head, *rows = content.decode().splitlines()
+    assert head == "row,group,label,block,component_1,component_2"
+    assert [row.split(",")[3] for row in rows] == [*study.blocks.foreground, *study.blocks.backgrounds[0]]
+    assert summary.coordinates()["block"].tolist() == [*study.blocks.foreground, *study.blocks.backgrounds[0]]
 
 
 def test_a_histogram_has_the_values_of_both_groups(open_page, known):

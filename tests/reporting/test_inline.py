@@ -54,7 +54,7 @@ def test_names_that_no_picture_can_hold(groups, tmp_path):
     points = next(part for part in data if "positions" in part)
     assert points["loadings"]["features"][:2] == ["gene ", f"{'long' * 249}lon…"]
     assert points["names"]["foreground"][0] == "row "
-    assert [entry["name"] for entry in points["columns"][0]["entries"]] == ["a ", "b"]
+    assert [entry["name"] for entry in points["columns"][0]["entries"]] == ["controls", "cases: a ", "cases: b"]
     assert not re.search(r"\\u00[01]", json.dumps(data))
     assert not re.search(r"[\x00-\x08\x0b-\x1f]", found.page)
     assert found.loadings()["feature"][0] == "gene\x01"  # tables have the whole name

@@ -294,6 +294,21 @@ def test_sparse_tables_need_no_dense_copy():
     )
 
 
+def test_shares_at_the_axes_are_those_of_the_table(data):
+    """Long rows count less, there as here."""
+    X = data.foreground.copy()
+    X[:3] *= 20
+    summary = summarize(Study(X, background=data.background), ContraPCA(2), test=False, gammas=3)
+    assert summary["model"]["shortened"]["foreground"]
+    own, start = summary["path"]["axis_shares"], summary["path"]["start"]
+    for k, entry in enumerate(summary["components"]):
+        assert own["foreground"][start][k] == pytest.approx(entry["foreground_share"])
+        assert own["background"][start][k] == pytest.approx(entry["background_share"])
+    path = summary.subject.path
+    plain = np.var(X @ path.components(path.gammas[start])[0]) / X.var(axis=0).sum()
+    assert abs(plain / summary["components"][0]["foreground_share"] - 1) > 0.005  # the control: all rows count alike
+
+
 def test_many_rows_are_sampled_and_that_is_said(data, model, monkeypatch):
     monkeypatch.setattr(_points, "MAX_POINTS", 50)
     monkeypatch.setattr("contrapca.reporting._cautions.MAX_POINTS", 50)
@@ -312,21 +327,26 @@ def test_many_rows_are_sampled_and_that_is_said(data, model, monkeypatch):
 def test_labels_become_classes_or_a_scale(data, model):
     def column(labels):
         found, *_ = choose_points(subject_of(model, data, labels=labels))["columns"]
-        return found, [entry["name"] for entry in found["entries"]]
+        controls, *own = found["entries"]
+        assert (controls["name"], controls["rows"]) == ("controls", 100)
+        return found, [entry["name"].removeprefix("cases: ") for entry in own]
 
     for numbers in (np.arange(120) % 30, 100_200 + np.arange(120.0)):
         values = np.frombuffer(base64.b64decode(column(numbers)[0]["numbers"]), "<f8")
         assert np.isnan(values[:100]).all()
         assert np.array_equal(values[100:], numbers)
     with_holes, names = column(np.where(np.arange(120) < 5, np.nan, np.arange(120.0)))
-    assert names == ["label", "no label"]
-    assert [entry["rows"] for entry in with_holes["entries"]] == [115, 5]
-    assert list(base64.b64decode(with_holes["codes"])) == [1] * 5 + [0] * 115
+    assert names == ["cases", "no label"]
+    assert [entry["rows"] for entry in with_holes["entries"]] == [100, 115, 5]
+    assert list(base64.b64decode(with_holes["codes"])) == [0] * 100 + [2] * 5 + [1] * 115
     assert column(np.where(np.arange(120) < 5, None, data.labels))[1] == ["0", "1", "2", "3", "no label"]
     words, names = column([f"name {i % 40}" for i in range(120)])
     assert len(names) == 20
     assert names[-1] == "all other labels"
-    assert sum(entry["rows"] for entry in words["entries"]) == 120
+    assert sum(entry["rows"] for entry in words["entries"]) == 220
+    texts = words["texts"]  # of every class, also of those that share a colour
+    codes = np.frombuffer(base64.b64decode(texts["codes"]), "<u2")
+    assert [texts["names"][code] for code in codes] == [""] * 100 + [f"name {i % 40}" for i in range(120)]
     numbered = [f"cluster {i % 12 + 1}" for i in range(120)]
     assert column(numbered)[1] == [f"cluster {k}" for k in range(1, 13)]
     summary = summarize(
@@ -376,7 +396,7 @@ def test_dates_are_classes():
 def test_twenty_classes_can_be_told_apart(data, model):
     """By symbol, or else by a colour of a palette that any eyes can tell apart."""
     points = choose_points(subject_of(model, data, labels=[f"class {i % 20}" for i in range(120)]))
-    looks = [(group["colour"], group["symbol"]) for group in [points["controls"], *points["columns"][0]["entries"]]]
+    looks = [(group["colour"], group["symbol"]) for group in points["columns"][0]["entries"]]
     assert len(looks) == len(set(looks)) == 21
     assert {symbol for _, symbol in looks[1:8]} == {"circle"}  # a few classes need no other
 

@@ -55,12 +55,20 @@ def test_results_of_conditions_are_read_again(tmp_path):
     assert len(contrapca.get.components(again)) > 0
 
 
-def test_reports_need_two_groups(tmp_path):
-    choice = CHOICE | {"blocks": "plate"}
-    with pytest.raises(
-        GroupError, match="A report compares two populations, but this is a study of several conditions"
-    ):
-        contrapca.tl.report(cells(), **choice, output=tmp_path / "report.html")
+def test_reports_have_each_condition(tmp_path):
+    """From columns of the cells, or from stored results."""
+    pytest.importorskip("jinja2")
+    adata, file = cells(), tmp_path / "report.html"
+    fresh = contrapca.tl.report(adata, **CHOICE, blocks="plate", output=file, test=False)
+    contrapca.tl.contrapca(adata, **CHOICE, blocks="plate", n_comps=2)
+    stored = contrapca.tl.report(adata, output=file, test=False)
+    for summary in (fresh, stored):
+        assert summary["design"]["kind"] == "conditions"
+        first = summary["components"][0]
+        assert [cell["name"] for cell in first["cells"]] == ["A", "BC"]
+        assert first["support"] == "holds up"
+    found = adata.uns["contrapca"]["condition_ratio"][:, 0]
+    assert [cell["ratio"] for cell in stored["components"][0]["cells"]] == pytest.approx(found, rel=0.2)
 
 
 @pytest.mark.parametrize(

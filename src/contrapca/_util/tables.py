@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from .text import LEAST_P, format_share
+from .text import LEAST_P, percent
 
 SHOWN_ROWS = 10
 SHARE = re.compile(r"(largest )?share\b")  # how the names of such columns begin
@@ -70,7 +70,7 @@ def _format(name: str, value: Any) -> str:
         return str(value)
     if name == "p":
         return f"< {LEAST_P:g}" if value < LEAST_P else f"{value:.2g}"
-    return format_share(float(value)) if SHARE.match(name) else f"{value:.4g}"
+    return percent(float(value)) if SHARE.match(name) else f"{value:.4g}"
 
 
 class Display:

@@ -93,16 +93,21 @@ def worded(parts: Iterable[str | Worded], words: Words) -> str:
     return "".join(part if isinstance(part, str) else part.text(words) for part in parts)
 
 
+def percent(share: float) -> str:
+    """A share with one decimal, one that is not 0 never as 0; data.js writes the same."""
+    return "<0.1%" if 0 < share < 0.0005 else f"{share:.1%}"
+
+
+def times(ratio: float) -> str:
+    """A ratio to two digits."""
+    return f"{ratio:.2g}" if ratio < 100 or not math.isfinite(ratio) else f"{ratio:.0f}"
+
+
 def format_gamma(value: float) -> str:
     """A value of gamma to four digits: at least four decimals and four significant digits."""
     if value == 0 or not math.isfinite(value):
         return f"{value:g}"
     return f"{value:.{max(4, 3 - math.floor(math.log10(abs(value))))}f}"
-
-
-def format_share(share: float) -> str:
-    """A fraction in percent, one that is not 0 never as 0."""
-    return "<0.1%" if 0 < share < 0.0005 else f"{share:.1%}"
 
 
 def default_names(n_features: int) -> list[str]:

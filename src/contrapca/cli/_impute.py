@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from .._util.arrays import Array, is_sparse
 from .._util.tables import Table
-from .._util.text import format_gamma, format_share, plural
+from .._util.text import format_gamma, percent, plural
 from ..data.checks import IMPUTED
 from ..estimators import PCPCA, PPCA
 from ..exceptions import TableFileError, UnboundedError
@@ -63,7 +63,7 @@ def impute(options: Namespace) -> tuple[list[Any], dict[str, Any]]:
     given = plural(options.components, "component")
     lines += [f"Model: {type(model).__name__} with {given}{how}.", "", *([table, ""] if absent.any() else [])]
     if absent.any():
-        share = format_share(absent.mean())
+        share = percent(absent.mean())
         lines += [
             f"{absent.sum()} of {X.size} values ({share}) were missing and are filled in: {options.output}",
             "Test the table as it was: contrapca test takes missing values, and filled ones would look measured.",

@@ -98,10 +98,15 @@ def design_test(design: Design) -> DesignTest | None:
     return dose_test(design)
 
 
+def cell_units(unit_of: Groups[Indices], design: Design) -> list[Indices]:
+    """The unit of each row of each condition, or cell of two factors."""
+    unit, cell = stacked(unit_of), stacked(design.cell_of)
+    return [unit[cell == c] for c in range(len(design.cells))]
+
+
 def checked_cells(unit_of: Groups[Indices], design: Design, by_blocks: bool) -> Groups[Indices]:
     """The units of the rows of each condition, or cell of two factors; too few to be split raise."""
-    unit, cell = stacked(unit_of), stacked(design.cell_of)
-    cells = [unit[cell == c] for c in range(len(design.cells))]
+    cells = cell_units(unit_of, design)
     for name, units in zip(design.cells, cells, strict=True):
         if (count := count_units(units)) < MIN_UNITS:
             raise GroupError(

@@ -58,6 +58,7 @@ from ._axes import (
 from ._designs import (
     DesignTest,
     UnseenHalf,
+    cell_units,
     checked_cells,
     compare_groups,
     design_test,
@@ -209,6 +210,7 @@ def verdict_on(
     n_shown: int,
     blocks: Groups[Any] | None = None,
     paired: bool = False,
+    design: Design | None = None,
     scale: str | None = None,
     depth: str = "ignore",
     ignores_replicates: bool = False,
@@ -218,6 +220,7 @@ def verdict_on(
 
     `blocks` are checked, and may be pairs. `depth` is that of `contrast_test`, but "warn" is left to the checks of the
     tables. If rows look like replicates (`ignores_replicates`), the verdict says that they were taken for independent.
+    The rows of a `design` are about the means of its cells.
     """
     check_option(depth, "depth", DEPTHS)
     rng = generator(SEED)
@@ -231,7 +234,15 @@ def verdict_on(
         tables = usable(tables, "the test")
     except GroupError as error:
         reason = str(error).removesuffix(".")
-    least = min(map(count_units, table_units(tables, blocks, least=1, what="the test")))
+    unit_of = table_units(tables, blocks, least=1, what="the test")
+    if design is not None and design.kind != "dose":
+        try:
+            checked_cells(unit_of, design, blocks is not None)
+        except GroupError as error:
+            fewest = min(map(count_units, cell_units(unit_of, design)))
+            about = Tested(design.kind, design.name, design.cells[-1], fewest, blocks is not None)
+            reason = " ".join([str(error), *about.remarks()]).removesuffix(".")
+    least = min(map(count_units, unit_of))
     what = "row" if blocks is None else "pair" if paired else "block"
     if not reason and least < MIN_UNITS and (blocks is None or least > 1):  # one label for all rows is an error
         reason = f"one group has {plural(least, what)}, but the test needs at least {MIN_UNITS} in each"
@@ -241,10 +252,11 @@ def verdict_on(
         return Verdict(f"The contrast was not tested: {reason}.", [], None, n_shown)
     settings: dict[str, Any] = {"scale": scale, "progress": progress}
     most = max(n_shown, N_TESTED)
-    test = significance_of(tables, blocks=blocks, paired=paired, max_components=most, random_state=rng, **settings)
+    asked: dict[str, Any] = {"paired": paired, "design": design, "max_components": most, "random_state": rng}
+    test = significance_of(tables, blocks=blocks, **asked, **settings)
     test = replace(test, ignores_replicates=ignores_replicates)
     verdict = Verdict.of(at_equal_depth(test) if depth == "match" else test, n_shown)
-    if test.n_components == 0:
+    if test.n_components == 0 and design is None:
         other = None if blocks is None else blocks.like(list(blocks)[::-1])
         settings |= {"max_components": 1, "random_state": SEED}
         if significance_of(tables.exchanged(), blocks=other, **settings).p_values[0] < SURE:

@@ -10,7 +10,7 @@ import numpy as np
 
 from .._util.arrays import Array
 from .._util.tables import Result, Table
-from .._util.text import LEAST_P, joined, plural
+from .._util.text import LEAST_P, MAX_LISTED, joined, plural, times
 from ._held_out import HeldOutContrast
 
 NOISIER = 1.2  # noise ratio above which a remark says that the cases vary more everywhere
@@ -105,7 +105,8 @@ class Tested:
         names = [name for name in self.each if name in shown]
         others = [name for name in self.each if name not in shown]
         verb = "varies" if len(names) == 1 else "vary"
-        rest = f"; nothing is shown for {joined(others)}" if others else ""
+        names_of_others = joined(others) if 0 < len(others) <= MAX_LISTED else f"the {len(others)} others"
+        rest = f"; nothing is shown for {names_of_others}" if others else ""
         return f"{joined(names)} {verb} more than the {self.background} {where} ({p}){rest}."
 
     def remarks(self) -> list[str]:
@@ -200,7 +201,8 @@ class ContrastTest(Result):
         if n_shown is not None and n_shown < self.n_components:
             least = "at least " * (self.n_components == self.p_values.size)
             remarks.append(
-                f"In total, {least}{self.n_components} dimensions vary more in the cases: show more components."
+                f"In total, {least}{self.n_components} dimensions "
+                f"{'vary more in the cases' if self.design is None else 'were found'}: show more components."
             )
         if n_shown is not None and self.n_components == self.p_values.size < n_shown:
             remarks.append(f"No more than {self.p_values.size} could be tested with {self.units}.")
@@ -308,7 +310,7 @@ def on_components(held_out: HeldOutContrast, features: Sequence[Sequence[str]]) 
     ):
         for k in np.flatnonzero(kind).tolist():
             low, high = held_out.intervals[k]
-            figures = f"varies {_times(held_out.ratios[k])} times ({_times(low)} to {_times(high)})"
+            figures = f"varies {times(held_out.ratios[k])} times ({times(low)} to {times(high)})"
             what = f"component {k + 1} ({', '.join(features[k])})"
             sentences.append(f"{what} {words.format(figures=figures)}")
     neither = np.flatnonzero(~more & ~again) + 1
@@ -318,8 +320,3 @@ def on_components(held_out: HeldOutContrast, features: Sequence[Sequence[str]]) 
         sentences.append(what if all_clear else f"{what} found again")
     text = "; ".join(sentences)
     return f"{text[0].upper()}{text[1:]}."
-
-
-def _times(ratio: float) -> str:
-    """A ratio to two digits."""
-    return f"{ratio:.2g}" if ratio < 100 or not np.isfinite(ratio) else f"{ratio:.0f}"

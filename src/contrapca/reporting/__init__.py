@@ -2,7 +2,6 @@
 
 from ._clusters import named_clusters
 from ._html import check_libraries
-from ._report import report, summarize
-from ._result import RESULTS, Report, coordinate_table
+from ._report import RESULTS, Report, coordinate_table, report, summarize
 from ._subject import label_texts
 from ._summary import Origin

@@ -88,8 +88,9 @@ def _chance_in_units(subject: Subject, Z: Array, own: npt.NDArray[np.intp], know
 
 def carriers(subject: Subject) -> list[dict[str, Any]]:
     """The block, or without blocks the case, that holds most of each component's variance, and how much that is."""
-    Z = subject.latents
-    squares, blocks = (Z - Z.mean(axis=0)) ** 2, subject.study.blocks
+    Z, weights, blocks = subject.latents, subject.tables.weights.foreground, subject.study.blocks
+    squares = (Z - np.average(Z, axis=0, weights=weights)) ** 2
+    squares *= 1.0 if weights is None else weights[:, None]
     if blocks is None:
         given = subject.row_names.foreground
         names = [f"row {i + 1}" for i in range(len(Z))] if given is None else given

@@ -21,12 +21,13 @@ UNEQUAL_UNITS = 100.0  # ratio of standard deviations above which the larger one
 MANY_MISSING = 0.2  # fraction of a group's values
 STRONG = 0.9  # fraction of the largest gamma shown
 WIDE_ANGLE = 30.0  # degrees
+BOOTSTRAP = ("from bootstrap()", "with --uncertainty bootstrap")  # in Python, and on the command line
 SAME_ANGLE = 5.0  # degrees from PCA below which the contrast has changed nothing
 
 
 def cautions(subject: Subject, summary: dict[str, Any], *, by_blocks: bool, shown: bool) -> Iterator[Finding]:
     """One finding per caution, besides those of the tables; `shown`: there is a page, which may not show all."""
-    yield from _about_groups(summary["data"])
+    yield from _about_groups(summary)
     yield from _about_features(subject)
     yield from _about_components(subject, summary)
     yield from _outliers(subject)
@@ -36,16 +37,20 @@ def cautions(subject: Subject, summary: dict[str, Any], *, by_blocks: bool, show
         yield from _about_display(subject, summary["data"])
 
 
-def _about_groups(data: dict[str, Any]) -> Iterator[Finding]:
-    D, groups = data["features"], (("cases", data["foreground"]), ("controls", data["background"]))
+def _about_groups(summary: dict[str, Any]) -> Iterator[Finding]:
+    data, words = summary["data"], summary["words"]
+    D, groups = data["features"], ((words["many"], data["foreground"]), (words["others"], data["background"]))
+    confirm = "confirm them with new samples."
+    ways = [f"See intervals of the loadings {how}, or {confirm}" for how in BOOTSTRAP]
+    if summary["design"] is not None:  # whose groups are no populations to resample
+        ways = [confirm.capitalize()]
     for name, group in groups:
         if group["rows"] < D:
             yield Finding(
                 "few rows",
                 f"There are fewer {name} ({group['rows']}) than features ({D}): which features a component consists of "
                 "is then uncertain, even where it is clear that there is one.",
-                "See intervals of the loadings from bootstrap(), or confirm them with new samples.",
-                "See intervals of the loadings with --uncertainty bootstrap, or confirm them with new samples.",
+                *ways,
             )
     for name, group in groups:
         share = group["missing_values"] / (group["rows"] * D)
@@ -89,8 +94,8 @@ def _about_components(subject: Subject, summary: dict[str, Any]) -> Iterator[Fin
         times = ", ".join(f"{ratios[k]:.2g}" for k in shared[:3]) + ", ..." * (len(shared) > 3)
         yield Finding(
             "shared",
-            f"Component{'s' * many} {joined(k + 1 for k in shared)} var{'y' if many else 'ies'} hardly more in the "
-            f"cases than in the controls, or even less ({times} times as much): chance, or something that both share.",
+            f"Component{'s' * many} {joined(k + 1 for k in shared)} var{'y' if many else 'ies'} hardly more "
+            f"{summary['words']['more']}, or even less ({times} times as much): chance, or something that both share.",
             _way_out(subject),
         )
     # What rows are projected onto, and what the tables and bars show.

@@ -27,13 +27,9 @@ SEED = 0
 
 
 def find_clusters(latents: Array) -> npt.NDArray[np.intp] | None:
-    """The cluster of each row, numbered from 0 by size; None if the rows do not fall into clusters.
+    """The cluster of each row of latents (n, d), numbered from 0 by size; None if they do not fall into clusters.
 
     HDBSCAN splits any cloud of points, but calls most points of one without clusters noise (F40).
-
-    Parameters
-    ----------
-    latents : ndarray of shape (n, d)
     """
     from sklearn.cluster import HDBSCAN  # slow to import; only tables without labels need it
 

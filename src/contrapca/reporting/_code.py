@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import contextlib
 from typing import Any
 
+import numpy as np
 from sklearn import config_context
 from sklearn.base import clone
 
+from .._util.text import joined, listed
+from ..data import Study
 from ..estimators import unfitted
+from ._design import labels_of
 from ._subject import Subject
 
 AGAIN = "report_again.html"  # beside the page, which stays
@@ -19,10 +24,10 @@ def python_code(subject: Subject, title: str | None, study: str, tested: bool, d
     if study:
         lines = ["import contrapca"]
     else:
-        study, used = _study(subject)
+        study, *lines = _study(subject) if subject.study.design is None else _study_of_design(subject.study)
         names.add("Study")
-        lines = [f"# {', '.join(used)}: your tables, rows being samples"]
-    if subject.covariates is not None:
+    adjusted = subject.study.covariates is not None
+    if adjusted and subject.study.design is None:
         names.add("regress_out")
         study = f"regress_out({study})"
     if subject.model is None:
@@ -34,7 +39,8 @@ def python_code(subject: Subject, title: str | None, study: str, tested: bool, d
         if subject.model._contrasts:
             alike = unfitted(subject.model._path_estimator(), background_label=None)
             again = alike._with_strength(subject.model.fit_.gamma)
-        fit = f"model = {_shown(again)}.fit(study)"
+        # A report takes no model that was fitted with covariates; of a design they are part of the study.
+        fit = f"model = {_shown(again)}{'' if adjusted and subject.study.design is not None else '.fit(study)'}"
     kind = type(path.estimator if subject.model is None else subject.model)
     if kind.__module__.partition(".")[0] == "contrapca":
         names.add(kind.__name__)
@@ -60,17 +66,57 @@ def python_code(subject: Subject, title: str | None, study: str, tested: bool, d
     return "\n".join([*lines, imports, "", f"study = {study}", fit, *draws, f"report(study, {about}, {options})", ""])
 
 
-def _study(subject: Subject) -> tuple[str, list[str]]:
-    """The call that makes the study of tables, and the names of what it takes."""
+def _study(subject: Subject) -> list[str]:
+    """The call that makes the study of tables, and a comment on what it takes."""
     study, used = subject.study, ["cases", "controls"]
     given = "cases, background=controls"
     if study.labels.foreground is not None:
         given, used = f"{given}, labels=labels", [*used, "labels"]
         given += "" if study.label_name is None else f", label_name={study.label_name!r}"
-    for name, there in (("blocks", study.blocks), ("covariates", subject.covariates)):
+    for name, there in (("blocks", study.blocks), ("covariates", study.covariates)):
         if there is not None:
             given, used = f"{given}, {name}=({name}, control_{name})", [*used, name, f"control_{name}"]
-    return f"Study({given}{', paired=True' if study.paired else ''})", used
+    call = f"Study({given}{', paired=True' if study.paired else ''})"
+    return [call, f"# {', '.join(used)}: your tables, rows being samples"]
+
+
+def _study_of_design(study: Study) -> list[str]:
+    """The call that makes the study of a design, of tables or from one frame, and comments on what it takes."""
+    design = study.design
+    assert design is not None
+    if design.kind == "conditions" and design.name == "condition" and np.all(np.diff(design.cell_of.foreground) >= 0):
+        beside = {"labels": labels_of(study).foreground, "blocks": study.blocks, "covariates": study.covariates}
+        used = [name for name, own in beside.items() if own is not None]
+        given = "".join(f", {name}=(*{name}, control_{name})" for name in used)
+        tables = f"# tables: the table of each condition by its name, {listed(design.cells[:-1])}; controls: a table"
+        more = f"# {joined(used)}: a list with those of each condition; those of the controls" if used else ""
+        return [f"Study(groups=tables, background=controls{given})", tables, *([more] if more else [])]
+    comments = ["# frame: your table of all samples, whose other columns are features"]
+    if design.kind == "conditions":
+        conditions = list(map(_level, design.cells[:-1]))
+        given = f'groupby={design.name!r}, background="background", foreground={conditions}, conditions=True'
+        comments.append(f"# in its column {design.name!r}, replace 'background' by what the controls are called there")
+    elif design.kind == "interaction":
+        first, second = design.name.split(" x ", 1)
+        case = tuple(map(_level, design.cells[0].split(", ", 1)))
+        given = f"interaction={(first, second)!r}, case={case!r}"
+    else:
+        given = f"dose={design.name!r}" + ("" if design.strata is None else ', strata="stratum"')
+    if study.blocks is not None:
+        given += ', blocks="block"'
+    if study.covariates is not None:
+        given += f", covariates={list(study.covariates.foreground)}"
+    if labels_of(study).foreground is not None:
+        given += f", labels={study.label_name or 'label'!r}"
+    return [f"Study.from_frame(frame, {given})", *comments]
+
+
+def _level(text: str) -> Any:
+    """A value of a column from its text: a number where it looks like one."""
+    for kind in (int, float):
+        with contextlib.suppress(ValueError):
+            return kind(text)
+    return {"True": True, "False": False}.get(text, text)
 
 
 def _shown(estimator: Any) -> str:

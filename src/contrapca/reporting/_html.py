@@ -5,19 +5,23 @@ from __future__ import annotations
 import base64
 import hashlib
 import json
+import math
 from importlib import resources
 from typing import Any
 
 from .._util.optional import require
+from .._util.text import percent, times
 from ._answers import MOST, SEPARATED
 
 # Files of the script, in the order in which they build on each other. They share one scope.
-SCRIPTS = ("data", "ink", "axes", "picture", "pointer", "groups", "features", "rows", "curves", "takeaway", "main")
+SCRIPTS = ("data", "ink", "axes", "picture", "pointer", "groups", "features", "rows", "strength", "takeaway", "main")
 
 SHOWN_CARDS = 3  # components on the first screen
+SHOWN_CELLS = 3  # conditions that a card names
+MOST_TIMES = 100.0  # ends of bars
 
 # What the script needs of the summary.
-SHOWN = ("title", "model", "path", "components", "data", "date")
+SHOWN = ("title", "model", "path", "components", "words", "date")
 
 
 def check_libraries(*, figures: bool = False) -> None:
@@ -36,9 +40,11 @@ def render(summary: dict[str, Any], points: dict[str, Any]) -> str:
     environment = jinja2.Environment(autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True)
     environment.filters |= {
         "number": lambda value: "" if value is None else f"{value:.4g}",
-        "times": lambda ratio: f"{ratio:.2g}" if ratio < 100 else f"{ratio:.0f}",
-        "percent": lambda share: "<0.1%" if 0 < share < 0.0005 else f"{share:.1%}",
+        "times": times,
+        "percent": percent,
         "count": "{:,}".format,
+        "along": _along,
+        "farthest": lambda cells: max(abs(_log(end)) for cell in cells for end in (*cell["interval"], cell["ratio"])),
     }
     parts = "\n".join(asset(f"{name}.js") for name in SCRIPTS)
     script = f'"use strict";\n(() => {{\n{parts}}})();\n'
@@ -50,6 +56,7 @@ def render(summary: dict[str, Any], points: dict[str, Any]) -> str:
     return environment.from_string(asset("report.html")).render(
         summary=summary,
         SHOWN_CARDS=SHOWN_CARDS,
+        SHOWN_CELLS=SHOWN_CELLS,
         MOST=MOST,
         SEPARATED=SEPARATED,
         # Nothing is fetched or sent, no form can be submitted, and no script runs but ours.
@@ -60,6 +67,17 @@ def render(summary: dict[str, Any], points: dict[str, Any]) -> str:
         summary_json=texts[0],
         points_json=texts[1],
     )
+
+
+def _log(ratio: float | None) -> float:
+    """The logarithm of a ratio, at most that of `MOST_TIMES`; None is infinite."""
+    most = math.log(MOST_TIMES)
+    return most if ratio is None else min(most, max(-most, math.log(max(ratio, 1e-300))))
+
+
+def _along(ratio: float | None, reach: float) -> float:
+    """Where a ratio is on a bar from 0 to 100, whose middle is 1."""
+    return 50 + 50 * _log(ratio) / max(reach, 1e-300)
 
 
 def asset(name: str) -> str:

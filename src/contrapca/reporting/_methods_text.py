@@ -67,14 +67,10 @@ SCALING = {
 }
 
 
-def citations(kind: Any) -> list[dict[str, str]]:
-    """The sources of the method: text, DOI and BibTeX entry of each."""
-    return [] if kind._source is None else [SOURCES[kind._source]]
-
-
 def methods_paragraph(summary: dict[str, Any], kind: Any) -> str:
     """What was done, with all numbers, in sentences to paste into a paper."""
     data, test, uncertainty, versions = (summary[name] for name in ("data", "test", "uncertainty", "versions"))
+    words = summary["words"]
     sentences = [_model(summary, kind)]
     n, m = data["foreground"]["missing_values"], data["background"]["missing_values"]
     if n + m:
@@ -84,8 +80,8 @@ def methods_paragraph(summary: dict[str, Any], kind: Any) -> str:
         sentences.append(f"Missing values ({n:,} of the cases, {m:,} of the controls) were {how}.")
     if test is not None:
         sentences.append(
-            "Whether the cases vary more than the controls was tested by repeated splits of the data "
-            f"({test['units']}) at the level {test['level']:g}. {summary['verdict']}"
+            f"{words['tested']} tested by repeated splits of the data ({test['units']}) at the level "
+            f"{test['level']:g}. {summary['verdict']}"
         )
     known = [
         (entry["held_out_ratio"], *entry["held_out_interval"])
@@ -97,8 +93,8 @@ def methods_paragraph(summary: dict[str, Any], kind: Any) -> str:
         names = joined(range(1, len(known) + 1))
         where = "component 1" if len(known) == 1 else f"components {names}, respectively"
         sentences.append(
-            f"On halves of the rows that the fit had not seen, the cases' variance was {times} times that of the "
-            f"controls along {where} (95% intervals)."
+            "On halves of the rows that the fit had not seen, "
+            f"{words['held_out'].replace('TIMES', times)} along {where} (95% intervals)."
         )
     if uncertainty is not None:
         how = "bootstrap resamples" if uncertainty["kind"] == "bootstrap" else "Gibbs posterior draws"
@@ -122,8 +118,10 @@ def _model(summary: dict[str, Any], kind: Any) -> str:
     bound = "at most " if model["limit_is_bound"] else ""
     limit = "" if model["limit"] is None else f" (its limit for these data is {bound}{format_gamma(model['limit'])})"
     setting += kind._strength_in_words(model["gamma"], limit)
+    compared = f"We compared {n:,} cases with {m:,} controls"
+    if (design := summary["design"]) is not None:
+        compared = f"We analysed {design['text']}"
     return (
-        f"We compared {n:,} cases with {m:,} controls, measured on {data['features']:,} features, by {name}"
-        f"{cited} {setting}. Each group was centred by its own mean"
-        f"{SCALING.get(model['scale'], '')}."
+        f"{compared}, measured on {data['features']:,} features, by {name}{cited} {setting}. "
+        f"{summary['words']['centred']}{SCALING.get(model['scale'], '')}."
     )

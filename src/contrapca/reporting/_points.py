@@ -11,7 +11,8 @@ import numpy.typing as npt
 from .._util.arrays import Array, is_sparse
 from ..data import Groups
 from ..plots import BACKGROUND_COLOUR, COLOURS, NO_LABEL, for_legend
-from ._subject import Subject, classes_or_values, shown_name
+from ._design import words_for
+from ._subject import Column, Subject
 
 MAX_POINTS = 50_000
 MAX_VALUES = 1_500_000  # values of features in a page, one byte each
@@ -20,6 +21,7 @@ SHADES = 255  # colours of a scale; the last byte stands for a missing value
 TAILS = 0.01  # fraction of the values beyond each end of a feature's scale, so that no outlier takes it all
 SYMBOLS = ("circle", "square", "triangle")
 NO_LABEL_LOOK = ("#80611A", "ring")
+CONTROLS_LOOK = {"colour": BACKGROUND_COLOUR, "symbol": "cross"}
 # Error, relative to the largest number at a gamma, above which more columns or 64 bits are used.
 PACKING_ERROR = 3e-7
 
@@ -34,67 +36,63 @@ def choose_points(subject: Subject) -> dict[str, Any]:
             lambda every, n: np.sort(np.random.default_rng(SEED).choice(every.size, n, replace=False)), sizes
         )
     names = subject.row_names.map(lambda given, own: None if given is None else [given[i] for i in own], chosen)
-    labels = None  # for the table of coordinates: every one that occurs, and which of them each point has
-    for what, texts in subject.labels.items():
-        drawn = texts.map(lambda every, own: np.array(every)[own], chosen)
-        known, codes = np.unique(np.concatenate(list(drawn)[::-1]), return_inverse=True)
-        labels = {"what": what, "names": known.tolist(), "codes": to_base64(codes.astype(np.uint16))}  # of MAX_POINTS
+    words = words_for(subject.study.design)
+    alone = subject.rows.like([words["cases"]] * n for n in subject.study.counts)
+    groups = Column(f"{words['cases']} and {words['controls']}", alone, plain=True)
     return {
         "n_background": len(chosen.backgrounds[0]),
         "n_rows": list(subject.rows.map(lambda table: table.shape[0]))[::-1],
         "positions": pack(np.concatenate(list(subject.drawn(chosen))[::-1], axis=1)),
         "loadings": pack(subject.loadings) | {"features": subject.features},
-        "controls": {"name": "controls", "colour": BACKGROUND_COLOUR, "symbol": "cross"},
-        "columns": _columns(subject, chosen),
+        "columns": [_column(own, chosen, words) for own in (*subject.columns, groups)],
         "rows": to_base64(np.concatenate(list(chosen)[::-1]).astype(np.uint32)),
         "names": {"foreground": names.foreground, "background": names.backgrounds[0]},
-        "labels": labels,
         "features": _features(subject.rows, chosen, subject.loadings),
         "about": _about_features(subject),
     }
 
 
-def _columns(subject: Subject, chosen: Groups[npt.NDArray[np.intp]]) -> list[dict[str, Any]]:
-    """What points can be coloured by besides features: labels or clusters, blocks, covariates, or the group alone.
+def _column(column: Column, chosen: Groups[npt.NDArray[np.intp]], words: dict[str, str]) -> dict[str, Any]:
+    """The entries of a column's legend, which of them each point has, its numbers and its texts.
 
-    A column has classes of the cases, as entries of a legend, or numbers of all points, NaN where they are not known.
+    Entries are those of the cases, after one for the controls, unless the column is about both alike. No two have the
+    same colour and the same symbol.
     """
-    rows, n_others = subject.rows.map(lambda table: table.shape[0]), len(chosen.backgrounds[0])
-    known: list[tuple[str, Groups[Any]]] = []  # the name of a column, and its values in both groups
-    if subject.study.blocks is not None:
-        known.append(("block", subject.study.blocks))
-    if subject.covariates is not None:
-        known += [(name, subject.covariates.map(lambda own, c=name: own[c])) for name in subject.covariates.foreground]
-    found: list[tuple[str, Any, Any, Any]] = []  # name, classes and numbers of the cases, numbers of the controls
-    if subject.labels:
-        others = subject.study.labels.backgrounds[0]
-        own_values = None if others is None or subject.values is None else classes_or_values(others)[1]
-        found = [(subject.label_name, subject.classes, subject.values, own_values)]
-    for name, column in known:
-        classes, values = classes_or_values(np.asarray(column.foreground))
-        numbers = None if values is None else np.asarray(column.backgrounds[0], dtype=float)
-        found.append((shown_name(str(name)), classes, values, numbers))
-    columns = []
-    for name, classes, values, others in found:
-        codes = np.where(np.isnan(values), "", name) if values is not None else classes
-        columns.append({"name": name, "numbers": None, **_legend(codes, chosen.foreground)})
-        if values is not None:
-            beside = np.full(n_others, np.nan) if others is None else others[chosen.backgrounds[0]]
-            columns[-1]["numbers"] = to_base64(np.concatenate([beside, values[chosen.foreground]]))
-    alone = _legend(np.full(rows.foreground, "cases"), chosen.foreground)
-    return [*columns, {"name": "cases and controls", "numbers": None, **alone}]
-
-
-def _legend(classes: npt.NDArray[np.str_], rows: npt.NDArray[np.intp]) -> dict[str, Any]:
-    """The entries of a legend, and the entry of each case drawn; no two have the same colour and the same symbol."""
+    own = column.texts.map(np.array)
+    if column.values is not None:  # those with a number have its shade
+        own = column.values.map(lambda values: np.where(np.isnan(values), "", column.name))
+    classes = np.concatenate(list(own)[::-1]) if column.whole else own.foreground
     names, place = for_legend(classes)
     totals, entries = np.bincount(place, minlength=len(names)).tolist(), []
     for k, name in enumerate(names):
         colour, symbol = COLOURS[k % len(COLOURS)], SYMBOLS[k // len(COLOURS) % len(SYMBOLS)]
         if name == NO_LABEL:
             colour, symbol = NO_LABEL_LOOK
-        entries.append({"name": name, "colour": colour, "symbol": symbol, "rows": totals[k]})
-    return {"entries": entries, "codes": to_base64(place[rows].astype(np.uint8))}
+        legend = words["cases"] if column.values is not None and name == column.name else name
+        if not (column.plain or legend == words["cases"]):
+            legend = f"{words['cases']}: {name}"
+        entries.append({"name": legend, "colour": colour, "symbol": symbol, "rows": totals[k]})
+    n_others = len(column.texts.backgrounds[0])
+    if not column.whole:
+        entries.insert(0, {"name": words["controls"], "rows": n_others} | CONTROLS_LOOK)
+        place = np.concatenate([np.zeros(n_others, dtype=np.intp), place + 1])
+    drawn = np.concatenate([chosen.backgrounds[0], n_others + chosen.foreground])
+    numbers = texts = None
+    if column.values is not None:
+        numbers = to_base64(np.concatenate(list(column.values)[::-1])[drawn].astype(np.float64))
+    if numbers is None or column.heading:  # the page writes other numbers itself
+        every = np.concatenate([np.array(text, dtype=object) for text in list(column.texts)[::-1]])
+        known, codes = np.unique(every[drawn].astype(str), return_inverse=True)
+        texts = {"names": known.tolist(), "codes": to_base64(codes.astype(np.uint16))}  # of MAX_POINTS
+    return {
+        "name": column.name,
+        "heading": column.heading,
+        "is_dose": column.is_dose,
+        "entries": entries,
+        "codes": to_base64(place[drawn].astype(np.uint8)),
+        "numbers": numbers,
+        "texts": texts,
+    }
 
 
 def _features(rows: Groups[Any], chosen: Groups[npt.NDArray[np.intp]], loadings: Array) -> dict[str, Any]:

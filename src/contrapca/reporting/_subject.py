@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from sklearn.base import clone
 
 from .._util.arrays import Array, Rows
 from .._util.checks import check_count
@@ -16,12 +17,12 @@ from ..data import (
     Groups,
     Study,
     Tables,
+    adjusted_tables,
     check_same_tables,
     refuse,
     refuse_designs,
     refuse_devices,
     refuse_moments,
-    regress_out,
     tables_of,
 )
 from ..estimators import ContraPCA, ContrastSolver
@@ -30,6 +31,7 @@ from ..inference import ContrastPath, ContrastPosterior, path_through
 from ..missing import observe
 from ..plots import as_classes, on_a_scale
 from ._clusters import cut, named_clusters
+from ._design import labels_of
 
 TOP_FEATURES = 12  # bars for each component
 NOT_SHOWN = re.compile(r"[\x00-\x1f\x7f-\x9f\ufffe\uffff]")  # control characters: no SVG file may have them
@@ -39,14 +41,27 @@ CLUSTERS = "cluster"  # what the labels are called if they were found here
 
 
 @dataclass(frozen=True)
+class Column:
+    """Something known of each row."""
+
+    name: str
+    texts: Groups[list[str]]  # "" where it is not known
+    values: Groups[Array] | None = None  # of a scale; NaN where it is not known
+    heading: str = ""  # in tables that readers take away; without one it is not there
+    whole: bool = False  # whether both groups have its colours, since their own tells readers nothing
+    is_dose: bool = False  # of which the ranks count
+    plain: bool = False  # whether its legend need not say that these are cases
+
+
+@dataclass(frozen=True)
 class Subject:
     """The subject of a report."""
 
-    study: Study  # without covariates, whose effect is taken out
-    covariates: Groups[dict[str, npt.NDArray[Any]]] | None  # those there were
+    study: Study
+    # Its rows without the effect of covariates, about the means of a design's cells, and how often each counts.
+    tables: Tables
     path: ContrastPath
     start: int  # index of the report's gamma: the model's, or the one that "auto" would take
-    kind: Any  # the class of the model that the report is about
     model: Any  # the fitted model; None if the report is about a path
     points: int | None  # the requested number of gammas
     # The rows in the basis of the path, from which all that is shown of them follows, shape (n, k) and (m, k); None if
@@ -59,13 +74,11 @@ class Subject:
     label_name: str  # what the labels mean
     uncertainty: ContrastPosterior | None
     scale: str | None  # how the model was asked to scale the features; None also where it chose that by itself
-    noise: str  # what the noise decided on units and axes (F41); empty where these were given
-    shortened: Groups[npt.NDArray[np.intp]] | None  # rows that are so long that they count less (F42)
 
     @property
-    def tables(self) -> Tables:
-        """The checked tables."""
-        return self.study.tables
+    def kind(self) -> Any:
+        """The class of the model that the report is about."""
+        return type(self.path.estimator if self.model is None else self.model)
 
     @property
     def rows(self) -> Groups[Rows]:
@@ -77,20 +90,43 @@ class Subject:
         """The names of the rows as they are shown; None for row numbers."""
         return self.study.sample_names.map(lambda own: None if own is None else list(map(shown_name, own)))
 
+    @cached_property
+    def columns(self) -> list[Column]:
+        """What is known of the rows: cells of a design, labels or clusters, blocks, covariates."""
+        study, found = self.study, []
+        if (design := study.design) is not None:
+            name = shown_name(design.name)
+            cells = design.cell_names.map(label_texts)
+            if design.values is None:
+                found.append(Column(name, cells, heading=name, whole=design.kind == "interaction", plain=True))
+            else:
+                found.append(Column(name, design.values.map(label_texts), design.values, name, is_dose=True))
+            if design.strata is not None:
+                strata = cells.map(lambda own: [cell.rsplit(", ", 1)[0] for cell in own])
+                found.append(Column("stratum", strata, heading="stratum", whole=True, plain=True))
+        labels, n_others = labels_of(study), study.counts.backgrounds[0]
+        if self.clustered and self.classes is not None:
+            texts = self.rows.like([self.classes.tolist(), [""] * n_others])
+            found.append(Column(self.label_name, texts, heading=CLUSTERS, plain=True))
+        elif labels.foreground is not None:
+            own = labels.map(lambda own: np.full(n_others, None) if own is None else own)
+            found.append(column_of(self.label_name, own, "label"))
+        if study.blocks is not None:
+            found.append(column_of("block", study.blocks, "block"))
+        if (covariates := study.covariates) is not None:
+            for name in covariates.foreground:
+                found.append(column_of(name, covariates.map(lambda own, name=name: own[name])))  # type: ignore[misc]
+        return found
+
     @property
-    def labels(self) -> dict[str, Groups[list[str]]]:
-        """The label of each row as text, by what it is, "label" or "cluster"; empty if there are none."""
-        if self.classes is None and self.values is None:
-            return {}
-        own, others = as_texts(self.classes, self.values), self.study.labels.backgrounds[0]
-        n_others = self.study.counts.backgrounds[0]
-        texts = [""] * n_others if self.clustered or others is None else label_texts(others)
-        return {CLUSTERS if self.clustered else "label": self.rows.like([own, texts])}
+    def taken(self) -> dict[str, Groups[list[str]]]:
+        """The columns, as text, of tables that readers take away."""
+        return {column.heading: column.texts for column in self.columns if column.heading}
 
     @cached_property
     def means(self) -> Groups[Array]:
         """Means of the features in each group, of the values that are there."""
-        return observed_means(self.tables)
+        return observed_means(adjusted_tables(self.study))
 
     @cached_property
     def features(self) -> list[str]:
@@ -141,7 +177,13 @@ def examine(
         check_count(gammas, "gammas")
     asked = model.estimator if about_path else model
     refuse_moments(study, "A report")
-    refuse_designs(study, "A report")
+    if about_path or uncertainty is not None:
+        refuse_designs(study, "A path" if about_path else "uncertainty=")
+    if study.design is not None and not asked._contrasts:
+        raise GroupError(
+            f"{type(asked).__name__} has no background, but a study of {study.design.subject} is a contrast: pass "
+            "another model, such as ContraPCA."
+        )
     refuse(study, "report", weights="the page shows every row once, so leave them out or repeat rows")
     fitted = about_path or model.__sklearn_is_fitted__()
     # Without a likelihood, rows with missing values can be shown if the fit was to such rows.
@@ -154,19 +196,19 @@ def examine(
             "The model was fitted with covariates, but a report shows rows without their effect: pass a model that is "
             "not fitted yet with a Study that has the covariates."
         )
-    covariates = study.covariates
-    study = study if covariates is None else regress_out(study)
-    tables, noise = study.tables, ""
+    if study.design is not None and not fitted:
+        model = clone(model).fit(study)
+    tables = asked._prepared(adjusted_tables(study))
     if about_path:
-        path, tables = model, asked._prepared(tables)
+        path = model
         start = len(path) // 2 if np.isnan(path.auto_gamma) else int(np.argmin(np.abs(path.gammas - path.auto_gamma)))
         check_same_tables(observed_means(tables), path.scaling, estimated=path.filling is not None)
-        model, kind, long = None, type(path.estimator), tables.shortened
+        model = None
     else:
-        model, path = path_through(model, tables, points=gammas, tolerance=DRAWN, progress=progress)
+        # There is no path of a design: its page has no slider.
+        points: Any = gammas if study.design is None else [model.fit_.gamma]
+        model, path = path_through(model, tables, points=points, tolerance=DRAWN, progress=progress)
         start = int(np.argmin(np.abs(path.gammas - model.fit_.gamma)))
-        kind, long = type(model), model.fit_.shortened
-        noise = str(model.fit_.plateau or "")
     if uncertainty is not None and uncertainty.estimate.shape != (tables.n_features, path.n_components):
         raise ValueError(
             f"uncertainty has (features, components) = {uncertainty.estimate.shape}, but the model has "
@@ -175,14 +217,13 @@ def examine(
     inside = None
     if not tables.incomplete:
         inside = tables.rows.map_named(lambda name, rows: path.inside(rows, center=name))
-    labels = study.labels.foreground
+    labels = labels_of(study).foreground
     classes, values = (None, None) if labels is None else classes_or_values(labels)
     subject = Subject(
         study=study,
-        covariates=covariates,
+        tables=tables,
         path=path,
         start=start,
-        kind=kind,
         model=model,
         points=gammas,
         inside=inside,
@@ -192,10 +233,8 @@ def examine(
         label_name=shown_name(str(study.label_name or "label")),
         uncertainty=uncertainty,
         scale=asked._scaling,
-        noise=noise,
-        shortened=long,
     )
-    if labels is None and shown:
+    if labels is None and study.design is None and shown:
         found = named_clusters(subject.latents, subject.rows.foreground, subject.features)
         if found is not None:
             return replace(subject, classes=found, clustered=True, label_name=CLUSTERS)
@@ -214,15 +253,28 @@ def shown_name(name: str) -> str:
 
 def label_texts(labels: Any) -> list[str]:
     """The label of each row as tables have it, "" if it has none."""
-    return as_texts(*classes_or_values(np.asarray(labels)))
-
-
-def as_texts(classes: npt.NDArray[np.str_] | None, values: Array | None) -> list[str]:
-    """Classes as they are, or numbers as text; "" for missing ones."""
+    classes, values = classes_or_values(np.asarray(labels))
     if classes is not None:
         return list(classes.tolist())
     assert values is not None
     return ["" if value != value else repr(value).removesuffix(".0") for value in values.tolist()]
+
+
+def column_of(name: str, own: Groups[Any], heading: str = "") -> Column:
+    """A column of labels, numbers or text; on a scale if those of the cases are."""
+    own, values = own.map(np.asarray), None
+    if on_a_scale(own.foreground) is not None:
+        values = own.map(_numbers)
+    return Column(shown_name(str(name)), own.map(label_texts), values, heading)
+
+
+def _numbers(labels: npt.NDArray[Any]) -> Array:
+    """Labels as numbers; NaN where there are none."""
+    try:
+        found = np.asarray(labels, dtype=float)
+    except (TypeError, ValueError):  # the other group has words
+        return np.full(len(labels), np.nan)
+    return np.where(np.isfinite(found), found, np.nan)
 
 
 def classes_or_values(labels: npt.NDArray[Any]) -> tuple[npt.NDArray[np.str_] | None, Array | None]:

@@ -1,10 +1,11 @@
 // What the page knows: numbers at every gamma, groups and names of points, and how numbers are written.
 
 const element = (id) => document.getElementById(id);
+const onClick = (id, action) => element(id).addEventListener("click", action);
 const read = (id) => JSON.parse(element(id).textContent);
 const summary = read("summary"),
   points = read("points");
-const { path, model } = summary,
+const { path, model, words } = summary,
   d = model.n_components,
   N = points.positions.n;
 
@@ -43,34 +44,26 @@ const positions = new Tables(points.positions),
 const featureNames = points.loadings.features;
 const rowNumbers = new Uint32Array(bytes(points.rows).buffer);
 
-const GROUPS_ALONE = "cases and controls"; // the column that tells nothing else apart
-
-// Something known of the samples: the groups of the legend (controls, then classes of the cases), or numbers.
+// Something known of the samples: the groups of a legend, the text of each sample, and perhaps numbers.
 class Column {
-  constructor({ name, entries, codes, numbers }) {
-    const own = bytes(codes),
-      from = points.n_background;
-    this.name = name;
+  constructor({ name, heading, is_dose, entries, codes, numbers, texts }) {
+    Object.assign(this, { name, heading, isDose: is_dose, groupOf: bytes(codes) });
     this.numbers = numbers && new Float64Array(bytes(numbers).buffer); // of all points; NaN where it is not known
-    this.groupOf = new Uint8Array(N);
-    own.forEach((code, i) => (this.groupOf[from + i] = code + 1));
-    const members = Array.from({ length: entries.length + 1 }, () => []);
+    this.texts = texts && { names: texts.names, codes: new Uint16Array(bytes(texts.codes).buffer) };
+    const members = entries.map(() => []);
     this.groupOf.forEach((code, i) => members[code].push(i));
-    const legendName = (own) => {
-      if (name === GROUPS_ALONE || name === "cluster") return own;
-      return this.numbers && own === name ? "cases" : `cases: ${own}`;
-    };
-    this.groups = [{ ...points.controls, rows: points.n_rows[0] }, ...entries].map((group, code) => ({
-      ...group,
-      own: group.name, // without saying that they are cases
-      name: code ? legendName(group.name) : group.name,
-      members: members[code],
-    }));
+    this.groups = entries.map((group, code) => ({ ...group, members: members[code] }));
     // With one component the height has no meaning: groups in rows, points spread by a fixed pattern.
     this.spread = Float64Array.from(this.groupOf, (code, i) => code + ((i * 0.618034) % 1) * 0.7 - 0.35);
   }
+
+  textOf(i) {
+    if (this.texts) return this.texts.names[this.texts.codes[i]];
+    return Number.isFinite(this.numbers[i]) ? String(this.numbers[i]) : "";
+  }
 }
 const columns = points.columns.map((column) => new Column(column));
+const known = columns.slice(0, -1); // the last tells nothing but the groups apart
 
 const short = (value, digits = 4) => Number(value.toPrecision(digits)).toString();
 const percent = (share) => (share > 0 && share < 0.0005 ? "<0.1%" : `${(100 * share).toFixed(1)}%`);
@@ -85,20 +78,17 @@ function axisTitle(g, axis) {
     controls = path.axis_shares.background[g];
   const name = `${componentName(axis)}${notFoundAgain(axis)}`;
   if (!cases) return name;
-  return `${name} (cases ${percent(cases[axis])}, controls ${percent(controls[axis])})`;
+  return `${name} (${words.cases} ${percent(cases[axis])}, ${words.controls} ${percent(controls[axis])})`;
 }
+
+const isControl = (i) => i < points.n_background;
+const groupName = (i) => words[isControl(i) ? "control" : "case"];
 
 function nameOf(i) {
-  const control = i < points.n_background,
+  const control = isControl(i),
     names = points.names[control ? "background" : "foreground"];
   const own = names && names[control ? i : i - points.n_background];
-  return own ?? `${control ? "control" : "case"}, row ${rowNumbers[i] + 1}`;
-}
-
-// What is known of a point in a column, by default that which colours them.
-function labelOf(i, column = state.column) {
-  const value = column.numbers?.[i];
-  return Number.isFinite(value) ? String(value) : column.groups[column.groupOf[i]].own;
+  return own ?? `${groupName(i)}, row ${rowNumbers[i] + 1}`;
 }
 
 // What everything on the page shows. `shades`: a byte for each point, 255 if it has no value; null without a scale.

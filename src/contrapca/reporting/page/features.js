@@ -155,7 +155,8 @@ function colourBy(feature) {
   }
   element("feature-note").textContent = "";
   const { low, high } = points.features,
-    own = { feature, name: featureNames[feature], shades: null, low: low[place], high: high[place] };
+    ends = { low: low[place], middle: (low[place] + high[place]) / 2, high: high[place] },
+    own = { feature, name: featureNames[feature], ...ends };
   setScale(feature === null ? scaleOf(state.column) : { ...own, shades: shadesOf(feature) });
   showLoadings();
   showTable();

@@ -5,7 +5,7 @@ const BINS = 24;
 // Groups whose points are coloured by a scale have no colour of their own.
 const colourOfSymbol = (group) => {
   const { scale, column } = state,
-    shaded = scale && (scale.feature !== undefined || (column.numbers && group.name === "cases"));
+    shaded = scale && (scale.feature !== undefined || (column.numbers && group.name === words.cases));
   return shaded ? "#6b7680" : group.colour;
 };
 
@@ -73,17 +73,20 @@ function isolateGroup(code) {
   redraw();
 }
 
-// The numbers of a column as a scale; null for classes.
-function scaleOf({ numbers, name }) {
+// The numbers of a column as a scale; null for classes. Doses have shades by their order, as they count by their ranks.
+function scaleOf({ numbers, name, isDose }) {
   const present = numbers?.filter(Number.isFinite);
   if (!present?.length) return null;
   const low = present.reduce((a, b) => Math.min(a, b)),
     high = present.reduce((a, b) => Math.max(a, b));
+  const values = isDose ? Float64Array.from(new Set(present)).sort() : null,
+    order = new Map(values && Array.from(values, (value, k) => [value, k / Math.max(1, values.length - 1)]));
   const shades = Uint8Array.from(numbers, (value) => {
     if (!Number.isFinite(value)) return 255;
-    return high > low ? Math.round((254 * (value - low)) / (high - low)) : 127;
+    return high > low ? Math.round(254 * (values ? order.get(value) : (value - low) / (high - low))) : 127;
   });
-  return { name, shades, low, high };
+  const middle = values ? (values.length % 2 ? values[values.length >> 1] : null) : (low + high) / 2;
+  return { name, shades, low, middle, high };
 }
 
 // Both ends in words; a feature's values may lie beyond them.
@@ -101,7 +104,7 @@ function setScale(scale) {
     const [low, high] = endsOf(scale);
     element("scale-name").textContent = scale.name;
     element("scale-low").textContent = low;
-    element("scale-middle").textContent = short((scale.low + scale.high) / 2);
+    element("scale-middle").textContent = scale.middle === null ? "" : short(scale.middle);
     element("scale-high").textContent = high;
     element("scale-bar").style.background = `linear-gradient(90deg,${SCALE.map(css).join(",")})`;
     element("scale-off").textContent = `Back to ${cut(state.column.name, STRIP)}`;
@@ -136,10 +139,10 @@ function drawHistogram({ name, shades, low, high }) {
     missing = cases.missing + controls.missing;
   svg.setAttribute("viewBox", `0 0 ${BINS} 1`);
   svg.setAttribute("preserveAspectRatio", "none");
-  svg.setAttribute("aria-label", `Histogram of ${name} in cases and controls`);
+  svg.setAttribute("aria-label", `Histogram of ${name}: ${words.cases} and ${words.controls}`);
   svg.replaceChildren(...parts);
   const gaps = missing ? ` Missing: ${cases.missing} and ${controls.missing}.` : "";
-  const medians = `Bars: cases, median ${cases.middle}. Line: controls, median ${controls.middle}.`;
+  const medians = `Bars: ${words.cases}, median ${cases.middle}. Line: ${words.controls}, median ${controls.middle}.`;
   element("scale-note").textContent = medians + gaps;
 }
 

@@ -55,10 +55,10 @@ function showTooltip(picture) {
 }
 
 function describePoint(picture, i) {
-  const { column } = state,
-    control = i < points.n_background,
-    told = control || column.name === GROUPS_ALONE ? (control ? "control" : "case") : `${column.name}: ${labelOf(i)}`,
-    lines = [nameOf(i), told];
+  // What readers take away, and what colours the points.
+  const told = known.filter((column) => column.heading || column === state.column),
+    texts = told.filter((column) => column.textOf(i)).map((column) => `${column.name}: ${column.textOf(i)}`),
+    lines = [nameOf(i), ...(isControl(i) || !texts.length ? [groupName(i)] : []), ...texts];
   picture.axes.forEach((axis, j) => lines.push(`${componentName(axis)}: ${short([picture.x, picture.y][j][i], 3)}`));
   const { scale } = state;
   if (scale?.feature !== undefined) {

@@ -36,20 +36,18 @@ function showSelection() {
     { step } = pictures[0];
   section.hidden = chosen.length === 0;
   if (section.hidden) return;
-  const shown = Array.from({ length: d }, (_, axis) => positions.column(step, axis)),
-    known = columns.filter(({ name }) => name !== GROUPS_ALONE);
+  const shown = Array.from({ length: d }, (_, axis) => positions.column(step, axis));
   const head = element("selection-table").tHead.rows[0],
     body = element("selection-table").tBodies[0];
   const names = ["sample", "group", ...known.map(({ name }) => name), ...shown.map((_, axis) => componentName(axis))];
   head.replaceChildren(...names.map((name) => Object.assign(cell("th", name), { scope: "col" })));
   body.replaceChildren(
     ...chosen.slice(0, TABLE_ROWS).map((i) => {
-      const row = document.createElement("tr"),
-        control = i < points.n_background;
+      const row = document.createElement("tr");
       row.append(
         Object.assign(cell("th", nameOf(i)), { scope: "row" }),
-        cell("td", control ? "control" : "case"),
-        ...known.map((column) => cell("td", control ? "" : labelOf(i, column))),
+        cell("td", groupName(i)),
+        ...known.map((column) => cell("td", column.textOf(i))),
         ...shown.map((column) => cell("td", short(column[i], 4))),
       );
       return row;

@@ -16,17 +16,16 @@ const csv = (rows) => rows.map((row) => `${row.map(csvCell).join(",")}\n`).join(
 // Name, group, label and all coordinates of rows, at the gamma of the first picture; cases first, as in the tables.
 function coordinateTable(chosen) {
   const columns = Array.from({ length: d }, (_, axis) => positions.column(pictures[0].step, axis));
-  const { labels, n_background } = points,
-    head = ["row", "group", ...(labels ? [labels.what] : []), ...columns.map((_, axis) => `component_${axis + 1}`)];
-  const codes = labels && new Uint16Array(bytes(labels.codes).buffer);
-  const rows = [...chosen].sort((i, j) => (i < n_background) - (j < n_background) || rowNumbers[i] - rowNumbers[j]);
+  const taken = known.filter(({ heading }) => heading),
+    titles = taken.map(({ heading }) => heading),
+    head = ["row", "group", ...titles, ...columns.map((_, axis) => `component_${axis + 1}`)];
+  const rows = [...chosen].sort((i, j) => isControl(i) - isControl(j) || rowNumbers[i] - rowNumbers[j]);
   return csv([
     head,
     ...rows.map((i) => {
-      const control = i < n_background,
-        name = points.names[control ? "background" : "foreground"] ? nameOf(i) : String(rowNumbers[i] + 1);
-      const label = labels ? [labels.names[codes[i]]] : [];
-      return [name, control ? "control" : "case", ...label, ...columns.map((column) => column[i])];
+      const named = points.names[isControl(i) ? "background" : "foreground"],
+        name = named ? nameOf(i) : String(rowNumbers[i] + 1);
+      return [name, groupName(i), ...taken.map((own) => own.textOf(i)), ...columns.map((column) => column[i])];
     }),
   ]);
 }

@@ -1,10 +1,82 @@
-// What gamma changes: the share of each group's variance that the components hold.
+// What gamma changes: the slider, a second picture at another gamma, and the share of variance that components hold.
+// A page about one gamma has nothing of this.
+
+const calm = matchMedia("(prefers-reduced-motion: reduce)");
+let timer = null;
+
+function showReadout(picture, readout, slider) {
+  const { step } = picture;
+  const [cases, controls] = [path.foreground_share[step], path.background_share[step]].map(percent);
+  const hold = d > 1 ? "the components hold" : "the component holds";
+  readout.textContent = `${gammaText(step)}: ${hold} ${cases} of the cases' variance and ${controls} of the controls'`;
+  slider.value = step;
+  slider.setAttribute("aria-valuetext", gammaText(step));
+}
+
+// What follows the first picture.
+function followGamma() {
+  if (!element("strength")) return;
+  showReadout(pictures[0], element("readout"), element("gamma"));
+  markCurves();
+}
+
+function showSecond(g) {
+  pictures[1].show(g);
+  showReadout(pictures[1], element("readout-b"), element("gamma-b"));
+}
+
+function stop() {
+  clearTimeout(timer);
+  timer = null;
+  element("readout").setAttribute("aria-live", "polite");
+  element("play").textContent = "▶ Play";
+  element("play").setAttribute("aria-pressed", "false");
+}
+
+function play() {
+  if (timer !== null) return stop();
+  const last = path.gammas.length - 1;
+  if (pictures[0].step === last) show(0);
+  element("play").textContent = "⏸ Pause";
+  element("play").setAttribute("aria-pressed", "true");
+  element("readout").setAttribute("aria-live", "off"); // otherwise screen readers would read every step
+  const next = () => {
+    if (pictures[0].step >= last) return stop();
+    show(pictures[0].step + 1);
+    timer = setTimeout(next, calm.matches ? 1000 : 120);
+  };
+  timer = setTimeout(next, calm.matches ? 1000 : 120);
+}
+
+function compare() {
+  const shown = element("second").hidden;
+  element("second").hidden = element("second-slider").hidden = !shown;
+  element("explorer").classList.toggle("two", shown);
+  element("compare").setAttribute("aria-pressed", String(shown));
+  redraw();
+  if (shown) showSecond(pictures[1].step);
+}
+
+function attachStrength() {
+  onClick("play", play);
+  onClick("reset", () => {
+    stop();
+    show(path.start);
+  });
+  onClick("compare", compare);
+  element("gamma").addEventListener("input", (event) => {
+    stop();
+    show(Number(event.target.value));
+  });
+  element("gamma-b").addEventListener("input", (event) => showSecond(Number(event.target.value)));
+}
 
 let markCurves = () => {}; // moves the line at the gamma of the first picture
 
 function drawCurves() {
-  const root = element("curves"),
-    svg = root.querySelector("svg"),
+  const root = element("curves");
+  if (!root) return;
+  const svg = root.querySelector("svg"),
     width = root.clientWidth,
     height = root.clientHeight;
   if (width < 100) return;
