@@ -118,6 +118,7 @@ CASES = {
 }
 
 
+@pytest.mark.filterwarnings("ignore:All rows of this fit")  # said besides, for cross-validation
 @pytest.mark.parametrize("name", CASES)
 def test_refused_and_left_unfitted(name):
     estimator, arguments, keywords, error, message = CASES[name]
