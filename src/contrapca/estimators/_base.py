@@ -111,7 +111,13 @@ class Decomposition(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
 
         tables -> _prepared -> _collected -> _fit_to -> _with_fit
 
-    `_fit_to` is the mathematics of a method; where the first two will not do, it overrides them, too.
+    `_fit_to` is the mathematics of a method; where the first two will not do, it overrides them, too. Fits to subsets
+    of the rows go through
+
+        _settled    a copy with what all rows decide (rank, units), so that no subset decides otherwise
+        _tuned      the same, with gamma or its like chosen: what `compare` compares
+        _trained    the data of one subset
+        _axes_of    the directions that the subset shows, and nothing else
     """
 
     components_: Array
@@ -702,12 +708,12 @@ class FittedModel:
 
 
 def packed(model: Decomposition) -> dict[str, npt.NDArray[Any]]:
-    """The arrays of a file of a fitted model, in the float type of its attributes."""
+    """The arrays of a file of a fitted model; what overflows in the float type of its attributes raises."""
     check_is_fitted(model)
-    arrays = pack(FittedModel(type(model)(**model._parameters), model.fit_))
+    arrays, dtype = pack(FittedModel(type(model)(**model._parameters), model.fit_)), model.fit_.scaling.foreground.dtype
     with np.errstate(over="ignore"):
-        kept = {name: array.astype(model.fit_.scaling.foreground.dtype) for name, array in arrays.items()}
-    if overflowed := [name for name, array in kept.items() if not np.isfinite(array).all()]:
+        overflowed = [name for name, array in arrays.items() if not np.isfinite(array.astype(dtype)).all()]
+    if overflowed:
         raise ValueError(f"{', '.join(overflowed)} overflowed, so the model cannot be saved: rescale the data.")
     return arrays
 
@@ -727,8 +733,14 @@ class Choice(NamedTuple):
 class ContrastSolver(Decomposition):
     """Base of the methods that solve a contrast C of moments at one gamma: all but CLVM; not public.
 
-    The methods of the first part are those of a contrast of variances, CPCA, and are overridden where a method differs:
-    `_maximum`, or, where directions are the first eigenvectors of C, `_solution`. The others serve all.
+    The methods of the first part are those of a contrast of variances, CPCA. A method overrides those in which it
+    differs; the others serve all.
+
+        _maximum    directions at one gamma (or `_solution`, where they are the first eigenvectors of C)
+        _path       directions at many gammas
+        _limit      the supremum of gamma; _grid: gammas below it; _refusal: the error above it
+        _objective  what the directions maximise
+        _strength, _with_strength: gamma from the parameters, and back
     """
 
     # ------------------------------------------------------------------ what methods differ in

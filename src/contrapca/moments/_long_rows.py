@@ -75,16 +75,14 @@ def _lengths(block: Any, centre: Array) -> Array:
         squares = np.add.reduceat(np.append(values * values, 0.0), block.indptr[:-1]) * (np.diff(block.indptr) > 0)
         total = squares - 2 * (block @ centre) + centre @ centre
         return np.asarray(np.sqrt(np.maximum(total, 0.0) / centre.size))
-    xp = namespace(block)
     distances = block - put(centre, block)
-    if isinstance(distances, np.ndarray):
-        total = np.einsum("ij,ij->i", distances, distances)
-        if not np.isnan(total).any():  # in one pass, where no value is missing
-            return np.sqrt(total.astype(np.float64) / centre.size)
-    seen = distances == distances  # not nan
-    squares = xp.where(seen, distances * distances, xp.zeros_like(distances))
-    counts = xp.sum(xp.astype(seen, distances.dtype) if hasattr(xp, "astype") else seen, axis=1)
-    return np.sqrt(host(xp.sum(squares, axis=1)).astype(np.float64) / np.maximum(host(counts), 1))
+    if not isinstance(distances, np.ndarray):  # on a device, where no value is missing
+        return host(namespace(block).linalg.vector_norm(distances, axis=1)).astype(np.float64) / np.sqrt(centre.size)
+    total = np.einsum("ij,ij->i", distances, distances)
+    if not np.isnan(total).any():  # in one pass
+        return np.sqrt(total.astype(np.float64) / centre.size)
+    seen = ~np.isnan(distances)
+    return np.sqrt(np.sum(np.where(seen, distances * distances, 0.0), axis=1) / np.maximum(seen.sum(axis=1), 1))
 
 
 def _readable(rows: Any) -> Any:
