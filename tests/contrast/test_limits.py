@@ -45,6 +45,7 @@ def test_sparse_tables_give_the_same():
         assert found.gamma[name] == pytest.approx(value, rel=1e-8, abs=1e-9), name
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("near", [1.0, 0.1, 0.5])
 def test_few_solutions_where_each_is_dear(near, monkeypatch):
     """From any start, also to the left of the limit; a matrix takes one or two more, which are cheap."""

@@ -356,7 +356,10 @@ def test_files_of_a_newer_version(name, tmp_path):
         contrapca.load(path)
 
 
-@pytest.mark.parametrize("name", ["PCPCA", "CPCA", "CLVM", "path", "posterior", "moments"])
+SLOW = [pytest.param(name, marks=pytest.mark.slow) for name in ("CPCA", "CLVM", "posterior")]
+
+
+@pytest.mark.parametrize("name", ["PCPCA", "path", "moments", *SLOW])
 def test_whatever_is_wrong_is_a_model_file_error(name, tmp_path):
     """Everything left out or replaced by something else: a file loads, or says that it is damaged."""
     path = tmp_path / "thing.npz"

@@ -264,6 +264,7 @@ def test_conditions_that_vary_are_named():
     assert "pairwise_p" in str(test)
 
 
+@pytest.mark.slow
 def test_all_conditions_together_find_what_each_alone_does_not():
     """A direction that three conditions share, at variances that pairwise tests miss."""
     shared = pairwise = 0
@@ -337,6 +338,7 @@ def test_doses_of_few_rows_and_plates(kind):
     assert run(of_doses(rng, z, 0, strata, blocks)).n_components == 0
 
 
+@pytest.mark.slow
 def test_many_conditions_of_few_rows():
     rng = np.random.default_rng(0)
     tables = {f"c{k}": rng.standard_normal((8, D)) for k in range(25)}

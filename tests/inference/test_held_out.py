@@ -134,6 +134,7 @@ def test_group_scales_measure_each_group_in_its_own_units():
     np.testing.assert_allclose(found.log_ratios, other.log_ratios, atol=1e-9)
 
 
+@pytest.mark.slow
 def test_noise_has_no_held_out_contrast():
     """Mean over tables within 4 standard errors of 0; in sample it is far from it (the control)."""
     values, ratios = [], []
@@ -239,6 +240,7 @@ def test_cpca_auto_is_chosen_by_reproducible_contrast():
     assert stacked.gamma_ == model.gamma_
 
 
+@pytest.mark.slow
 def test_cpca_auto_does_little_to_noise():
     gammas = []
     for seed in range(10):

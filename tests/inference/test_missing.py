@@ -154,6 +154,7 @@ def rejected(p_values, level=0.05):
     return sum(p <= level for p in p_values)
 
 
+@pytest.mark.slow
 def test_level_at_unequal_rates():
     """At 5 and 30 % missing, and with each group imputed by its own model, as users were told before."""
     runs = 40
@@ -168,6 +169,7 @@ def test_level_at_unequal_rates():
     assert rejected(naively) > most
 
 
+@pytest.mark.slow
 def test_power_is_kept():
     found = []
     for seed in range(10):
@@ -246,6 +248,7 @@ def test_too_many_features_are_refused():
 # ---------------------------------------------------------------------- rows held out
 
 
+@pytest.mark.slow
 def test_held_out_ratio_of_noise_is_one():
     """Filling with means is the control: values that are missing do not vary."""
     runs, found, filled = 16, [], []
@@ -350,6 +353,7 @@ def of_pairs(X, Y):
     return [estimated_moments(observe(Z)[0]) for Z in (X, Y)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("rates", [(0.05, 0.3), (0.3, 0.3)])
 @pytest.mark.parametrize(
     ("estimator", "control"),

@@ -229,7 +229,10 @@ def test_what_a_report_of_a_design_refuses(studies, frames):
             summarize(study, model, progress=False, **given)
 
 
-@pytest.mark.parametrize("kind", [*KINDS, "tables", "strata", "blocks", "covariates"])
+SLOW = [pytest.param(kind, marks=pytest.mark.slow) for kind in ("tables", "strata", "covariates")]
+
+
+@pytest.mark.parametrize("kind", [*KINDS, "blocks", *SLOW])
 def test_the_code_of_a_page_makes_the_same_page(frames, kind, tmp_path, monkeypatch, need):
     need("jinja2")
     monkeypatch.chdir(tmp_path)
