@@ -351,8 +351,7 @@ def _groups_by_value(
 ) -> tuple[Groups[Indices], Design | None]:
     """The rows of two groups; and the design, if there are several conditions or a dict names them."""
     named = {str(key): as_list(own) for key, own in foreground.items()} if isinstance(foreground, Mapping) else None
-    cases = foreground if named is None else [value for own in named.values() for value in own]
-    rows = group_rows(values, background, cases, called)
+    rows = group_rows(values, background, foreground, called)
     if named is None and not several:
         return rows, None
     if len(rows) > 2:
@@ -361,7 +360,7 @@ def _groups_by_value(
         )
     own = values[rows.foreground].tolist()
     if named is None:
-        named = {str(value): [value] for value in (dict.fromkeys(own) if cases is None else as_list(cases))}
+        named = {str(value): [value] for value in (dict.fromkeys(own) if foreground is None else as_list(foreground))}
     condition = {value: k for k, of_name in enumerate(named.values()) for value in of_name}
     cell_of = rows.like([[condition[value] for value in own], np.full(len(rows["background"]), len(named))])
     return rows, conditions(cell_of, [*named, "background"], name)
