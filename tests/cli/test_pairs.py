@@ -39,6 +39,7 @@ def test_the_test(visits, run):
     expected = np.median(expected.statistics, axis=0).tolist()
     for options in (
         [*TABLES, "--covariates", "age,sex"],
+        [*TABLES, "--covariates", "age, sex"],
         ["both.csv", "--group", "visit", "--background", "controls", "--covariates", "age", "--covariates", "sex"],
     ):
         outcome = run("test", *options, "--pairs", "donor", "--json")

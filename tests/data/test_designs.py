@@ -369,3 +369,22 @@ def test_what_needs_populations_is_refused(kind, tmp_path):
 def test_doses_that_are_nearly_the_same_have_names_of_their_own():
     study = by_dose(changed(dose=1e6 + DOSE))
     assert len(set(study.design.cells)) == len(study.design.cells) == 4
+
+
+def test_row_numbers_of_several_tables_are_no_names():
+    frames = [pd.DataFrame(X[rows], columns=NAMES) for rows in (slice(0, 40), slice(40, 80), slice(80, 120))]
+    study = Study(groups={"A": frames[0], "B": frames[1]}, background=frames[2])
+    assert study.sample_names.foreground is None
+    named = [own.rename(index="s{}".format) for own in frames]
+    study = Study(groups={"A": named[0], "B": named[1]}, background=named[2])
+    assert study.sample_names.foreground == [f"s{k}" for k in range(40)] * 2
+
+
+def test_strata_may_have_commas_in_their_names():
+    strata = np.tile(["a, 1", "a, 2", "b"], 40)
+    study = Study.from_frame(only(FRAME.assign(compound=strata), "dose", "compound"), dose="dose", strata="compound")
+    assert study.design.stratum_names == ("a, 1", "a, 2", "b")
+    some = study.without(samples=study.sample_names.foreground[::3])
+    assert set(some.design.stratum_names) <= set(study.design.stratum_names)
+    names = {name for own in some.design.strata for name in np.array(some.design.stratum_names)[own]}
+    assert names == {cell.rpartition(", ")[0] for cell in some.design.cells}

@@ -194,6 +194,10 @@ def test_refuses_frames(frames, need):
             "background and foreground both have 'ctrl'",
         ),
         (lambda: Study.from_frame(both, groupby="group", background=["case", "ctrl"]), "no foreground is left"),
+        (
+            lambda: Study.from_frame(both, groupby="group", background="ctrl", foreground={"A": ["case"], "B": "case"}),
+            r"foreground: 'case' is in several conditions: name each value once",
+        ),
     ):
         with pytest.raises(GroupError, match=message):
             call()

@@ -206,10 +206,18 @@ def test_only_the_same_features_can_be_added(need):
     for other in (frame[["b", "a", "c"]], frame[["a", "b"]], X):
         with pytest.raises(GroupError, match="same features, in the same order"):
             _ = named + Moments.from_rows(other)
+        with pytest.raises(GroupError, match="same order, can be subtracted"):
+            _ = named - Moments.from_rows(other)
     with pytest.raises(GroupError, match="the same but in a different order"):
         PCPCA(1).fit(named, background=Moments.from_rows(frame[["b", "a", "c"]]))
     with pytest.raises(TypeError):
         _ = named + 1
+
+
+@pytest.mark.parametrize("n", [80, 90])
+def test_only_a_part_can_be_subtracted(n):
+    with pytest.raises(ValueError, match=f"weight 90 cannot be subtracted from moments of weight {n}: the part weighs"):
+        _ = Moments.from_rows(X[:n]) - Moments.from_rows(X)
 
 
 def test_moments_and_rows_do_not_mix():

@@ -932,3 +932,19 @@ def test_arguments_in_the_old_order_are_refused(data, model):
         report(model, data.foreground, background=data.background)
     with pytest.raises(TypeError, match=r"pass the file as output='page\.html'"):
         report(data.foreground, "page.html", background=data.background)
+
+
+@pytest.mark.parametrize(
+    ("model", "strength"),
+    [(RatioPCA(2, ridge=0.5), "ridge = 0.5"), (PCPCA(2, gamma=0.25), "gamma = 0.25"), (PPCA(2), "")],
+)
+def test_the_strength_is_in_the_words_of_the_method(data, model, strength, need):
+    need("matplotlib")
+    X, Y = data.foreground, data.background
+    fitted = model.fit(X) if isinstance(model, PPCA) else model.fit(X, background=Y)
+    summary = summarize(Study(X, background=Y), fitted, test=False, gammas=5, progress=False)
+    assert summary["model"]["strength"] == strength
+    name = type(model).__name__
+    assert summary.figure().axes[0].get_title().split("\n")[-1] == (f"{name}, {strength}" if strength else name)
+    if strength.startswith("ridge"):
+        assert "RatioPCA with 2 components at ridge\xa0=\xa00.5, which is gamma&nbsp;=&nbsp;0.6667." in summary.page

@@ -77,6 +77,7 @@ def test_reports_have_each_condition(tmp_path):
         ({"within": "plate"}, "within= is not possible"),
         ({"pairs": "plate", "blocks": None}, "pairs= is not possible"),
         ({"foreground": {"A": "a", "B": "x"}}, "foreground='x' does not occur"),
+        ({"foreground": {"A": ["a", "b"], "B": ["b"]}}, "foreground: 'b' is in several conditions"),
         ({"foreground": {"A": "a", "background": "b"}}, "cannot be the name of a condition"),
         ({"foreground": {"A/B": "a"}}, "files take '/' for a folder"),
         ({"background": {"x": "DMSO", "y": "other"}}, "share one background"),

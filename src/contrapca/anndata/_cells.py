@@ -295,10 +295,9 @@ def _groups(obs: Any, choice: Choice) -> Groups[Indices]:
         raise GroupError(f"Backgrounds are named {listed(list(named))}: files take '/' for a folder, so leave it out.")
     if isinstance(choice.foreground, Mapping) and len(named) > 1:
         raise GroupError("Several conditions share one background: pass a list of values as background=.")
-    cases = None if choice.foreground is None else labels_in(choice.foreground)
-    if cases == []:
+    if choice.foreground is not None and not labels_in(choice.foreground):
         raise GroupError("foreground= names no value: leave it out if all cells that are not background are cases.")
-    groups = group_rows(values, named, cases, f"adata.obs[{choice.groupby!r}]")
+    groups = group_rows(values, named, choice.foreground, f"adata.obs[{choice.groupby!r}]")
     for name, cells in zip(groups.names, groups, strict=True):
         if cells.size < 2:
             raise GroupError(f"The {name} has {plural(cells.size, 'cell')}: each group needs at least 2.")

@@ -126,7 +126,18 @@ def contrapca(
     (600, 2)
     """
     model = ContraPCA(n_comps, gamma=gamma, scale=scale, solver=solver, random_state=stored_seed(random_state))
-    choice = Choice(groupby, background, foreground, layer, obsm, mask_var, blocks, pairs, regress_out, within)
+    choice = Choice(
+        groupby=groupby,
+        background=background,
+        foreground=foreground,
+        layer=layer,
+        obsm=obsm,
+        mask_var=mask_var,
+        blocks=blocks,
+        pairs=pairs,
+        regress_out=regress_out,
+        within=within,
+    )
     return run_fit(adata, model, choice, n_comps=n_comps, key_added=key_added, copy=copy, dtype=dtype)
 
 
@@ -168,7 +179,18 @@ solver, key_added, copy, dtype, random_state
         As for `contrapca.tl.contrapca`, with the keys `obsm["X_pcpca"]`, `varm["PCPCs"]` and `uns["pcpca"]`.
     """
     model = PCPCA(n_comps, gamma=gamma, scale=scale, solver=solver, random_state=stored_seed(random_state))
-    choice = Choice(groupby, background, foreground, layer, obsm, mask_var, blocks, pairs, regress_out, within)
+    choice = Choice(
+        groupby=groupby,
+        background=background,
+        foreground=foreground,
+        layer=layer,
+        obsm=obsm,
+        mask_var=mask_var,
+        blocks=blocks,
+        pairs=pairs,
+        regress_out=regress_out,
+        within=within,
+    )
     return run_fit(adata, model, choice, n_comps=n_comps, key_added=key_added, copy=copy, dtype=dtype)
 
 
@@ -212,7 +234,18 @@ key_added, copy, dtype
         As for `contrapca.tl.contrapca`, with the keys `obsm["X_cpca"]`, `varm["CPCs"]` and `uns["cpca"]`.
     """
     model = CPCA(n_comps, gamma=gamma, scale=scale, solver=solver)
-    choice = Choice(groupby, background, foreground, layer, obsm, mask_var, blocks, pairs, regress_out, within)
+    choice = Choice(
+        groupby=groupby,
+        background=background,
+        foreground=foreground,
+        layer=layer,
+        obsm=obsm,
+        mask_var=mask_var,
+        blocks=blocks,
+        pairs=pairs,
+        regress_out=regress_out,
+        within=within,
+    )
     return run_fit(adata, model, choice, n_comps=n_comps, key_added=key_added, copy=copy, dtype=dtype)
 
 
@@ -255,7 +288,18 @@ key_added, copy, dtype
         gamma.
     """
     model = CLVM(n_shared, n_comps, scale=scale)
-    choice = Choice(groupby, background, foreground, layer, obsm, mask_var, blocks, pairs, regress_out, within)
+    choice = Choice(
+        groupby=groupby,
+        background=background,
+        foreground=foreground,
+        layer=layer,
+        obsm=obsm,
+        mask_var=mask_var,
+        blocks=blocks,
+        pairs=pairs,
+        regress_out=regress_out,
+        within=within,
+    )
     return run_fit(adata, model, choice, n_comps=n_comps, key_added=key_added, copy=copy, dtype=dtype)
 
 
@@ -297,7 +341,18 @@ solver, key_added, copy, dtype
         there is no gamma.
     """
     model = RatioPCA(n_comps, ridge=ridge, scale=scale, solver=solver)
-    choice = Choice(groupby, background, foreground, layer, obsm, mask_var, blocks, pairs, regress_out, within)
+    choice = Choice(
+        groupby=groupby,
+        background=background,
+        foreground=foreground,
+        layer=layer,
+        obsm=obsm,
+        mask_var=mask_var,
+        blocks=blocks,
+        pairs=pairs,
+        regress_out=regress_out,
+        within=within,
+    )
     return run_fit(adata, model, choice, n_comps=n_comps, key_added=key_added, copy=copy, dtype=dtype)
 
 
@@ -342,7 +397,18 @@ solver, key_added, copy, dtype
         `uns["sparse_cpca"]`.
     """
     model = SparseCPCA(n_comps, sparsity=n_genes, gamma=gamma, scale=scale, solver=solver)
-    choice = Choice(groupby, background, foreground, layer, obsm, mask_var, blocks, pairs, regress_out, within)
+    choice = Choice(
+        groupby=groupby,
+        background=background,
+        foreground=foreground,
+        layer=layer,
+        obsm=obsm,
+        mask_var=mask_var,
+        blocks=blocks,
+        pairs=pairs,
+        regress_out=regress_out,
+        within=within,
+    )
     return run_fit(adata, model, choice, n_comps=n_comps, key_added=key_added, copy=copy, dtype=dtype)
 
 

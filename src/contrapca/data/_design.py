@@ -48,11 +48,13 @@ class Design:
     scores : Groups of ndarray of float, or None
         Mid-ranks of the dose about their mean, within strata; below 0 in the background.
     strata : Groups of ndarray of int, or None
-        Within which doses are compared.
+        Within which doses are compared: places in `stratum_names`.
     name : str
         "drug", "genotype x drug", "concentration".
     values : Groups of ndarray of float, or None
         The dose of each row.
+    stratum_names : tuple of str
+        Empty without strata.
     """
 
     kind: str
@@ -64,6 +66,7 @@ class Design:
     strata: Groups[Indices] | None
     name: str
     values: Groups[Array] | None = None
+    stratum_names: tuple[str, ...] = ()
 
     def __str__(self) -> str:
         counts = self.counts
@@ -236,7 +239,8 @@ def doses(z: Any, strata: Any = None, name: str = "dose") -> tuple[Groups[Indice
     of_rows: Groups[Array] = rows.map(lambda at: values[at])
     within = None if strata is None else rows.map(lambda at: stratum[at])
     score: Groups[Array] = rows.map(lambda at: scores[at])
-    return rows, Design("dose", cells, cell_of, weights, columns, score, within, name, of_rows)
+    called = () if strata is None else tuple(map(str, stratum_names))
+    return rows, Design("dose", cells, cell_of, weights, columns, score, within, name, of_rows, called)
 
 
 def check_doses_in_blocks(design: Design, blocks: Groups[list[Any]] | None) -> None:
@@ -351,8 +355,7 @@ def _groups_by_value(
 ) -> tuple[Groups[Indices], Design | None]:
     """The rows of two groups; and the design, if there are several conditions or a dict names them."""
     named = {str(key): as_list(own) for key, own in foreground.items()} if isinstance(foreground, Mapping) else None
-    cases = foreground if named is None else [value for own in named.values() for value in own]
-    rows = group_rows(values, background, cases, called)
+    rows = group_rows(values, background, foreground, called)
     if named is None and not several:
         return rows, None
     if len(rows) > 2:
@@ -361,7 +364,7 @@ def _groups_by_value(
         )
     own = values[rows.foreground].tolist()
     if named is None:
-        named = {str(value): [value] for value in (dict.fromkeys(own) if cases is None else as_list(cases))}
+        named = {str(value): [value] for value in (dict.fromkeys(own) if foreground is None else as_list(foreground))}
     condition = {value: k for k, of_name in enumerate(named.values()) for value in of_name}
     cell_of = rows.like([[condition[value] for value in own], np.full(len(rows["background"]), len(named))])
     return rows, conditions(cell_of, [*named, "background"], name)
@@ -383,8 +386,10 @@ def some_of(design: Design, chosen: Groups[Indices]) -> tuple[Groups[Indices], D
         return same, _of_four_cells(cell_of, design.cells, design.name)
     assert design.values is not None
     z = np.concatenate([own[rows] for own, rows in zip(design.values, chosen, strict=True)])
-    strata = [design.cells[c].rsplit(", ", 1)[0] for own in cell_of for c in own]
-    return doses(z, None if design.strata is None else strata, design.name)
+    if design.strata is None:
+        return doses(z, None, design.name)
+    strata = [design.stratum_names[s] for own, rows in zip(design.strata, chosen, strict=True) for s in own[rows]]
+    return doses(z, strata, design.name)
 
 
 def regrouped(own: Groups[Any], places: Groups[Indices], edge: int) -> Groups[Any]:

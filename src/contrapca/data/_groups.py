@@ -203,7 +203,8 @@ def _warn_of_spelling(cases: list[Any], controls: list[Any], where: str) -> None
 def group_rows(values: npt.NDArray[Any], background: Any, foreground: Any, where: str) -> Groups[Codes]:
     """The rows of each group, from a column (N,) that tells them apart; `where` it is, for messages.
 
-    A list of values is one group; a dict of them has several backgrounds by name. The foreground may be all others.
+    A list of values is one group; a dict of them has several backgrounds by name, or several conditions, which are one
+    foreground here. The foreground may be all others.
     """
     own = values.tolist()
     missing = np.array([is_missing(value) for value in own], dtype=bool)
@@ -213,7 +214,11 @@ def group_rows(values: npt.NDArray[Any], background: Any, foreground: Any, where
     else:
         named = {"background": as_list(background)}
     controls = [label for labels in named.values() for label in labels]
-    cases = as_list(foreground) if foreground is not None else [level for level in levels if level not in controls]
+    conditions = [as_list(labels) for labels in foreground.values()] if isinstance(foreground, Mapping) else []
+    if foreground is None:
+        cases = [level for level in levels if level not in controls]
+    else:
+        cases = [label for labels in conditions for label in labels] if conditions else as_list(foreground)
     if not controls or background is None:
         raise GroupError(f"background= names no value of {where}: name the one that marks the background.")
     for argument, wanted in (("background", controls), ("foreground", cases)):
@@ -226,6 +231,9 @@ def group_rows(values: npt.NDArray[Any], background: Any, foreground: Any, where
                 )
     if twice := [label for label in dict.fromkeys(controls) if controls.count(label) > 1]:
         raise GroupError(f"background: {listed(twice)} is in several backgrounds: name each value once.")
+    named_by = [label for labels in conditions for label in dict.fromkeys(labels)]
+    if twice := [label for label in dict.fromkeys(named_by) if named_by.count(label) > 1]:
+        raise GroupError(f"foreground: {listed(twice)} is in several conditions: name each value once.")
     if both := [label for label in cases if label in controls]:
         raise GroupError(f"background and foreground both have {listed(both)}: a sample is in one group only.")
     if not cases:

@@ -15,7 +15,7 @@ from .._util.arrays import Array, host, is_sparse, library_of, on_device, put
 from .._util.text import did_you_mean, is_missing, listed, plural
 from ..exceptions import GroupError, warn
 from ._groups import MAX_LISTED, Groups
-from ._names import aligned, column_names, distinct, looks_like_replicates, replicate_example
+from ._names import aligned, column_names, distinct, index_names, looks_like_replicates, replicate_example
 from ._tables import Tables
 
 Indices = npt.NDArray[np.intp]
@@ -139,7 +139,8 @@ def stacked(parts: Sequence[Any]) -> Any:
         return [value for own in parts for value in own]
     library = library_of(type(first))
     if library == "pandas":
-        return sys.modules["pandas"].concat(parts)
+        numbered = all(index_names(own) is None for own in parts)  # numbers of rows would occur more than once
+        return sys.modules["pandas"].concat(parts, ignore_index=numbered)
     if library == "polars":
         return sys.modules["polars"].concat(parts)
     if library == "pyarrow":

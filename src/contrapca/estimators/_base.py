@@ -169,6 +169,11 @@ class Decomposition(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         """The strength of a fit, as the methods of a paper give it; `limit` is its limit, in words."""
         return ""
 
+    @staticmethod
+    def _short_strength(gamma: float) -> str:
+        """The strength of a fit, as titles give it, in the parameter of the method; empty if there is none."""
+        return ""
+
     @property
     def _holds_rows_out(self) -> bool:
         """Whether a fit chooses by rows held out, for which it needs rows and not moments."""
@@ -978,6 +983,10 @@ class Contrastive(ContrastSolver):
     @staticmethod
     def _strength_in_words(gamma: float, limit: str) -> str:
         return f" and contrast strength gamma = {format_gamma(gamma)}{limit}"
+
+    @staticmethod
+    def _short_strength(gamma: float) -> str:
+        return f"gamma = {gamma:.4g}"
 
     def _attributes(self, fit: Fit) -> dict[str, Any]:
         return super()._attributes(fit) | {"gamma_": fit.gamma, "n_effective_": fit.n_effective}

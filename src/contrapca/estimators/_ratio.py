@@ -164,6 +164,10 @@ class RatioPCA(ContrastSolver):
     def _strength_in_words(gamma: float, limit: str) -> str:
         return f" and a ridge of {format_gamma(ridge_of_strength(gamma))} times the controls' mean variance"
 
+    @staticmethod
+    def _short_strength(gamma: float) -> str:
+        return f"ridge = {ridge_of_strength(gamma):.4g}"
+
     def _fit_to(self, data: Complete | Incomplete, halves: Callable[[], Halves]) -> Fit:
         assert isinstance(data, Complete)
         check_rank(data, self.n_components)

@@ -223,10 +223,21 @@ def held_out_of(
     shares = largest_shares(whole - whole.mean(axis=0), unit_of.foreground, weighted.weights.foreground)
     with np.errstate(over="ignore"):
         intervals = np.exp(logs)
-    means = mean_ratio(units, mix)
+    mean, mean_error = mean_ratio(units, mix)
     cells = None if design is None else cell_ratios(design, found, unit_of, weighted.weights, rng)
-    settings = (*means, len(halves.splits), gamma)
-    return HeldOutContrast(ratios, errors, intervals, agreement, shares, *settings, p_values, cells)
+    return HeldOutContrast(
+        log_ratios=ratios,
+        standard_errors=errors,
+        intervals=intervals,
+        agreement=agreement,
+        largest_share=shares,
+        mean=mean,
+        mean_error=mean_error,
+        n_splits=len(halves.splits),
+        gamma=gamma,
+        p_values=p_values,
+        cells=cells,
+    )
 
 
 def study_halves(

@@ -77,8 +77,7 @@ class Moments:
         """The moments of both groups of rows together (F8)."""
         if not isinstance(other, Moments):
             return NotImplemented
-        if self.mean.size != other.mean.size or (self.names and other.names and self.names != other.names):
-            raise GroupError("Only moments of the same features, in the same order, can be added.")
+        self._check_features(other, "added")
         if self.weight + other.weight == np.inf:
             raise ValueError("The total weights of these moments are too large to be added: use smaller weights.")
         weight, mean, matrix = merged(self._parts(), other._parts())
@@ -91,9 +90,20 @@ class Moments:
         """
         if not isinstance(part, Moments):
             return NotImplemented
+        self._check_features(part, "subtracted")
+        if not part.weight < self.weight:
+            raise ValueError(
+                f"Moments of weight {part.weight:g} cannot be subtracted from moments of weight {self.weight:g}: the "
+                "part weighs less than the whole, and its rows are among those of the whole."
+            )
         weight, mean, matrix = part._parts()
         weight, mean, matrix = merged(self._parts(), (-weight, mean, -matrix))
-        return Moments(weight, mean, DenseScatter(matrix), self.names)
+        return Moments(weight, mean, DenseScatter(matrix), self.names or part.names)
+
+    def _check_features(self, other: Moments, done: str) -> None:
+        """Raise unless both have the same features in the same order, so that they can be `done`: added, ..."""
+        if self.mean.size != other.mean.size or (self.names and other.names and self.names != other.names):
+            raise GroupError(f"Only moments of the same features, in the same order, can be {done}.")
 
     def _parts(self) -> tuple[float, Array, Any]:
         return self.weight, self.mean, self.scatter.dense()

@@ -179,10 +179,12 @@ def _union(every: Sequence[Moments], total: Moments, parts: Flags) -> Moments:
     if not others:
         return total
     if 2 * len(others) < len(every) - len(others):
-        rest = total - reduce(add, [every[k] for k in others])
-        # The error of an entry is that of the total's, which by Cauchy and Schwarz its two diagonal entries bound.
-        if np.all(rest.scatter.diagonal() >= LOST * total.scatter.diagonal()):
-            return rest
+        left_out = reduce(add, [every[k] for k in others])
+        if left_out.weight < total.weight:
+            rest = total - left_out
+            # The error of an entry is that of the total's, which by Cauchy and Schwarz its two diagonal entries bound.
+            if np.all(rest.scatter.diagonal() >= LOST * total.scatter.diagonal()):
+                return rest
     return reduce(add, [every[k] for k in np.flatnonzero(parts).tolist()])
 
 

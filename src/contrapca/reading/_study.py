@@ -326,8 +326,9 @@ def _not_features(
         both = (Option("pairs"), " and ", Option("blocks"))
         raise TableFileError(*both, " cannot be used together: pairs are blocks with rows in both groups.")
     first = tables[0].columns
-    # age,sex are two columns unless one is called that.
-    covariates = [name for text in request.covariates for name in ([text] if text in first else text.split(","))]
+    # age,sex are two columns unless one is called that; so are "age, sex", unless one is called " sex".
+    parts = [name for text in request.covariates for name in ([text] if text in first else text.split(","))]
+    covariates = [name if name in first else name.strip() for name in parts]
     for table in tables:
         table.check_has(covariates, "covariates")
     named = {"group": request.group, "labels": request.labels}

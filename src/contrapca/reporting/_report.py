@@ -186,7 +186,8 @@ class Report(dict[str, Any]):
         Z = np.column_stack([table[name] for name in shown])
         cases = table["group"] == words["case"]
         head = "\n".join(textwrap.wrap(self["title"], TITLE_WIDTH))
-        title = f"{head}\n{self['model']['estimator']}, gamma = {self['model']['gamma']:.4g}"
+        model = self["model"]
+        title = f"{head}\n{', '.join(filter(None, (model['estimator'], model['strength'])))}"
         shares = [(entry["foreground_share"], entry["background_share"]) for entry in self["components"]]
         names = [
             f"{name.replace('_', ' ')} ({words['cases']} {percent(a)}, {words['controls']} {percent(b)})"

@@ -102,7 +102,8 @@ class Subject:
             else:
                 found.append(Column(name, design.values.map(label_texts), design.values, name, is_dose=True))
             if design.strata is not None:
-                strata = cells.map(lambda own: [cell.rsplit(", ", 1)[0] for cell in own])
+                names = np.array(list(map(shown_name, design.stratum_names)), dtype=object)
+                strata = design.strata.map(lambda own: list(names[own]))
                 found.append(Column("stratum", strata, heading="stratum", whole=True, plain=True))
         labels, n_others = labels_of(study), study.counts.backgrounds[0]
         if self.clustered and self.classes is not None:

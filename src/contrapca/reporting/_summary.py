@@ -199,6 +199,7 @@ def _model(subject: Subject) -> dict[str, Any]:
         "n_components": path.n_components,
         "n_latent": path.loading_coordinates.shape[2],
         "gamma": float(path.gammas[g]),
+        "strength": subject.kind._short_strength(float(path.gammas[g])),
         "limit": _finite(path.gamma_max),
         "limit_is_bound": path.gamma_max_is_bound,
         "scale": path.estimator.scale,
