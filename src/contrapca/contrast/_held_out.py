@@ -121,20 +121,26 @@ class UnitSquares:
                 squares[g] += np.stack([np.bincount(own, column, count) for column in part.T], axis=1)
         return cls(squares, rows)
 
-    def log_ratios(self, mix: Array) -> tuple[Array, Array]:
-        """Log ratios (k,) of the foreground's variance to the backgrounds', and what each unit adds (units, k).
+    def log_variances(self) -> tuple[Array, Array]:
+        """The logarithm of each group's variances (groups, k), and what each unit adds to it (groups, units, k).
 
-        That is by how much the ratio changes without the unit, to first order: the more, the more rows it has.
+        That is by how much the logarithm changes without the unit, to first order: the more, the more rows it has.
         """
         total, rows = self.squares.sum(axis=1), self.weights.sum(axis=1)
         with np.errstate(divide="ignore", invalid="ignore"):
             means = total / rows[:, None]
-            parts = mix[:, None] * means[1:]
-            part = np.vstack([np.ones(total.shape[1]), -parts / parts.sum(axis=0)])
-            of_unit = self.squares - self.weights[:, :, None] * means[:, None]
+            added = self.squares - self.weights[:, :, None] * means[:, None]
             left = 1 - self.weights / rows[:, None]  # without the unit
-            of_unit /= np.where(total > 0, total, 1.0)[:, None] * np.maximum(left, TINY)[:, :, None]
-            return np.log(means[0]) - np.log(parts.sum(axis=0)), np.einsum("guk,gk->uk", of_unit, part)
+            added /= np.where(total > 0, total, 1.0)[:, None] * np.maximum(left, TINY)[:, :, None]
+            return np.log(means), added
+
+    def log_ratios(self, mix: Array) -> tuple[Array, Array]:
+        """Log ratios (k,) of the foreground's variance to the backgrounds', and what each unit adds (units, k)."""
+        logs, added = self.log_variances()
+        with np.errstate(divide="ignore", invalid="ignore"):
+            parts = mix[:, None] * np.exp(logs[1:])
+            background = parts.sum(axis=0)
+            return logs[0] - np.log(background), added[0] - np.einsum("guk,gk->uk", added[1:], parts / background)
 
     @property
     def kinds(self) -> Indices:
@@ -225,15 +231,11 @@ def combined_logs(units: UnitSquares, factors: Array) -> tuple[Array, Array]:
     """Sums of the groups' log variances times a factor each, (k,), and their intervals (k, 2) by Student's t."""
     some = np.flatnonzero(factors)
     used = UnitSquares(units.squares[some], units.weights[some])
-    total, rows = used.squares.sum(axis=1), used.weights.sum(axis=1)
-    means = total / rows[:, None]
-    of_unit = used.squares - used.weights[:, :, None] * means[:, None]
-    left = np.maximum(1 - used.weights / rows[:, None], TINY)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        added = np.einsum("guk,gk->uk", of_unit / left[:, :, None], factors[some, None] / total)
-        sums = np.asarray(factors[some] @ np.log(means))
+    logs, each = used.log_variances()
+    sums, added = factors[some] @ logs, np.einsum("g,guk->uk", factors[some], each)
     variance, freedom = spread_of_units(added, used)
-    reach = scipy.special.stdtrit(freedom, (1 + SURE) / 2) * np.sqrt(OTHER_AXES * variance)
+    errors = np.where(np.isfinite(sums), np.sqrt(OTHER_AXES * variance), np.nan)
+    reach = scipy.special.stdtrit(freedom, (1 + SURE) / 2) * errors
     return sums, np.stack([sums - reach, sums + reach], axis=1)
 
 
