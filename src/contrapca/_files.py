@@ -193,7 +193,7 @@ def _encoded(value: Any, place: str, arrays: Members) -> Any:
 
 
 def _parameters(estimator: Any) -> dict[str, Any]:
-    """Those of an estimator, without random generators, which are of use for another fit only."""
+    """The parameters of an estimator, without random generators, which are of use for another fit only."""
     given = estimator.get_params(deep=False)
     if not isinstance(given.get("random_state"), int | np.integer | None):
         given["random_state"] = None

@@ -165,7 +165,7 @@ class Cells:
         return is_lazy(self.matrix) and (hasattr(self.matrix, "dask") or getattr(self.matrix, "format", "") != "csc")
 
     def lazy(self) -> DaskRows:
-        """The same of a lazy table, to be read chunk by chunk; sparse chunks stay sparse."""
+        """The chosen columns of a lazy table, to be read chunk by chunk; sparse chunks stay sparse."""
         array = self.matrix if hasattr(self.matrix, "dask") else row_chunks(self.matrix)
         return DaskRows(array if self.mask is None else array[:, np.flatnonzero(self.mask)])
 

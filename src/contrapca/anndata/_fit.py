@@ -206,7 +206,7 @@ def latents_of(model: Any, table: Rows) -> Array:
 
 
 def latents_where(model: Any, table: Rows, known: npt.NDArray[np.bool_]) -> Array:
-    """The same of some of the cells; nan for the others."""
+    """Latents of the cells that are `known`, shape (n, k); nan for the others."""
     if known.all():
         return latents_of(model, table)
     latents = np.full((table.shape[0], model.fit_.n_shown), np.nan, dtype=table.dtype)

@@ -122,7 +122,7 @@ def embedding(
 
 
 def _two_components(given: Any, count: int) -> list[int]:
-    """Two components, counting from 1, of which there are so many; also as text, "1,2"."""
+    """Two of `count` components, counting from 1, as numbers or as text, "1,2"."""
     parts = given.split(",") if isinstance(given, str) else given
     try:
         found = [operator.index(int(part) if isinstance(part, str) else part) for part in parts]

@@ -100,7 +100,7 @@ def described(inputs: Inputs) -> list[str]:
 
 
 def input_facts(inputs: Inputs) -> dict[str, Any]:
-    """The same for programs."""
+    """What was read, for programs."""
     return {
         "sources": inputs.sources,
         "n_cases": inputs.study.counts.foreground,

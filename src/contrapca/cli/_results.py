@@ -46,7 +46,7 @@ def model_lines(model: Any) -> list[Any]:
 
 
 def model_facts(model: Any) -> dict[str, Any]:
-    """The same as values."""
+    """A fitted model as values."""
     return {name: records(value) if isinstance(value, Table) else value for name, value in facts(model).items()}
 
 
@@ -63,7 +63,7 @@ def path_lines(path: ContrastPath) -> list[str]:
 
 
 def path_facts(path: ContrastPath) -> dict[str, Any]:
-    """The same as values."""
+    """A path as values."""
     return {
         "method": type(path.estimator).__name__.lower(),
         "n_features": len(path.feature_names),

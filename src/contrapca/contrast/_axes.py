@@ -95,7 +95,7 @@ def noise_edges(
 
 
 def dimensions_above_noise(group: Moments, more: float = 0.0) -> int:
-    """Number of dimensions of a group that stand out from its noise, and from what is `more` than that (F16)."""
+    """Number of dimensions of a group that stand out from its noise, with `more` added to it (F16)."""
     C = alone(group)
     for look in LOOKS if is_iterated(C, LOOKS[0]) else LOOKS[-1:]:
         count = min(look, C.size - 1)
@@ -355,7 +355,7 @@ def at_least_short(solution: Solution) -> Solution:
 
 
 def path_around_axes(found: PathSpectrum, groups: Groups[Moments], gammas: Array, V: Array) -> PathSpectrum:
-    """The same for the solutions of a path, with the same axes V (size, k) at every gamma."""
+    """`around_axes` for every gamma of a path, with the same axes V (size, k) at each."""
     new = outside(found.basis, V)
     basis = np.hstack([found.basis, new])
     covariances = groups.map(lambda group: symmetric(basis, group.scatter.matmul(basis)) / group.weight)

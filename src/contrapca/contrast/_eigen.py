@@ -201,7 +201,7 @@ def _lanczos(contrast: Contrast, d: int, start: Array | None, tol: float) -> Spe
 
 
 def _lanczos_inside(contrast: Contrast, d: int, start: Array | None, tol: float, inside: Indices) -> Spectrum:
-    """The same for vectors with entries `inside` only; all others are 0."""
+    """Lanczos restricted to the features `inside`: entries of vectors are 0 elsewhere."""
     D, size = contrast.size, inside.size
     matrix = contrast.dense() if contrast.is_dense else None
     max_restarts = MAX_RESTARTS if matrix is None else int(RESTARTS_PER_ORDER * D)

@@ -52,7 +52,7 @@ class Latents:
 
     @classmethod
     def asked(cls, k: int, n_latent: int | str | None, axes: str, n_features: int | None) -> Latents:
-        """Those that parameters of an estimator ask for, checked; also for so many features, if they are known."""
+        """The latents that an estimator's parameters ask for, checked; also against `n_features`, if it is known."""
         if n_latent is None:
             return cls(k, k, axes)
         if isinstance(n_latent, str):

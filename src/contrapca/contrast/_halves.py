@@ -155,7 +155,7 @@ class HalfLatents:
     floor: Array
 
     def reshaped(self, *shape: int) -> HalfLatents:
-        """The same in other shapes (n, ...)."""
+        """These latents in other shapes (n, ...)."""
         every = self.every.map(lambda Z: Z.reshape(len(Z), *shape))
         return HalfLatents(every, self.unseen, self.floor.reshape(shape))
 
@@ -166,7 +166,7 @@ def half_latents(
     """Latents along the axes that `directions` finds in each half, and last in all rows.
 
     `directions` takes training rows to each group's axes in original units, shape (D, k), or (G, D, k) for G settings;
-    at most so many rows of each group are looked at.
+    `most` limits the rows of each group that are used.
     """
     every = np.ones(halves.splits.shape[1], dtype=bool)
     axes = [_HalfAxes.of(halves.parts(inside), inside, directions) for inside in (*halves, every)]

@@ -154,8 +154,8 @@ class UnitSquares:
 def spread_of_units(added: Array, units: UnitSquares) -> tuple[Array, Array]:
     """The variance (k,) of a sum of what units add (units, k), and its degrees of freedom (Satterthwaite).
 
-    Units with rows in one group, in the other, and in both are samples of their own. Of units of unequal size only as
-    many count as have so many rows in common.
+    Units with rows in one group, in the other, and in both are samples of their own. Units of unequal size
+    count as their effective number, (sum n)^2 / sum n^2.
     """
     variances, freedom, kinds = [], [], units.kinds
     for kind in np.unique(kinds[kinds > 0]):

@@ -68,7 +68,7 @@ def pcpca_limit(groups: Groups[Moments], d: int, near: float = 1.0) -> tuple[flo
 
 
 def _limit_from_products(groups: Groups[Moments], d: int, near: float) -> tuple[float, Array]:
-    """The same if C is not a matrix, where each solution is dear: two are needed, and seldom more.
+    """The limit if C is not a matrix, where each solution is dear: two are needed, and seldom more.
 
     Any Q gives an upper bound whose error is of second order in Q's, so the first solution may be loose. The start is a
     bound from strong directions of the foreground, and every later bound uses all directions found so far.

@@ -43,8 +43,8 @@ STATIONARY = 1e-9  # for |A v - rho M v|, relative to |A v|
 ROUNDED = 1e-11  # variance of A where M has none, as a part of the whole, that rounding explains
 MAX_STEPS = 60  # solutions of contrasts; about five are needed for each ratio
 
-# The floor of ratio axes: how many of the background's eigenvalues may be too large for it, the multiple of the floor
-# that such a value counts as, and the steps that finding it takes at most.
+# The floor of ratio axes: how many of the background's eigenvalues may be too large for it, as what multiple of the
+# floor each of these counts, and how many steps are taken at most to find it.
 CLIPPED, HIGHEST, MAX_CLIPS = 51, 8.0, 200
 
 PROBES = 64  # random vectors for tr B^2: it is then right to 18 % at worst, and the ridge with it
@@ -164,7 +164,7 @@ class Quotient:
 
     @classmethod
     def of(cls, contrast: Contrast, end: str) -> Quotient:
-        """That of the groups of a contrast at its gamma; for the background's end, with the groups exchanged."""
+        """The quotient of a contrast's groups at its gamma; for the background's end, with the groups swapped."""
         gamma = strength(contrast)
         parts = contrast.terms[:1], contrast.terms[1:]
         above, below = (_mean_of(part) for part in (parts if end == FOREGROUND else parts[::-1]))
@@ -255,7 +255,7 @@ def _inverse_root(A: Any, M: Any, tiny: Array) -> tuple[Map, Map, int] | None:
 
 
 def _from_few_rows(quotient: Quotient, d: int) -> Found:
-    """The same from inner products of few rows alone (F27): problems of the order of each group, not of both.
+    """The d largest ratios from inner products of few rows alone (F27): of the order of each group, not of both.
 
     With A = P'P and M = Q'Q + floor I, P M^-1 P' has the same eigenvalues as M^-1 A, and by Woodbury's formula it is
     (P P' - P Q'(Q Q' + floor I)^-1 Q P') / floor. None if rounding spoils the difference: the residuals tell.
@@ -309,7 +309,7 @@ def _combined(groups: WeightedRows, weights: Array) -> Array:
 
 
 def _from_contrasts(quotient: Quotient, d: int, start: Array | None) -> Found:
-    """The same from eigenpairs of contrasts alone (F27): nothing is factorised, and nothing of size D x D is formed.
+    """The d largest ratios from eigenpairs of contrasts alone (F27): nothing is factorised or of size D x D.
 
     rho_j is the j-th largest ratio if and only if the j-th largest eigenvalue of A - rho_j (M - floor I) is rho_j
     floor. The eigenvectors there are added to a basis, in which the ratios are computed next (Rayleigh and Ritz): they

@@ -404,7 +404,7 @@ def regrouped(own: Groups[Any], places: Groups[Indices], edge: int) -> Groups[An
 
 
 def _effective(weights: Array) -> Array:
-    """Weights of one group times a factor, so that they add up to as many equal rows as are as telling."""
+    """Weights of one group times a factor, so that they add up to the effective number of rows (Kish)."""
     if np.all(weights == weights[0]):
         return np.ones(weights.size)
     found: Array = weights * (weights.sum() / np.sum(weights**2))

@@ -455,7 +455,7 @@ class Decomposition(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
 
     @property
     def n_background_samples_seen_(self) -> int | dict[str, int]:
-        """The same for the background; a dict if there are several."""
+        """Number of background rows so far; a dict if there are several backgrounds."""
         others = {name: count for name, count in self._seen.counts.items() if name != "foreground"}
         return others if len(others) > 1 else next(iter(others.values()), 0)
 

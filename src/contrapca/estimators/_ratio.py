@@ -183,7 +183,7 @@ class RatioPCA(ContrastSolver):
         return _with_fourths(data, tables.rows, tables.means, tables.weights)
 
     def _chosen_gamma(self, data: Complete) -> float:
-        """That of the ridge, which "auto" and "oas" take from how much the background is to be shrunk."""
+        """The gamma of the ridge, which "auto" and "oas" take from how much the background is to be shrunk."""
         gamma = self._strength()
         return shrunk_strength(contrast(data.groups, 1.0), self.end, data.fourths) if gamma is None else gamma
 

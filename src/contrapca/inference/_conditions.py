@@ -182,7 +182,7 @@ class ConditionSimilarity(Result):
 
     @property
     def angles(self) -> Array:
-        """The same as mean angles in degrees, shape (G, G)."""
+        """Similarities as mean angles in degrees, shape (G, G)."""
         return np.degrees(np.arccos(np.sqrt(np.clip(self.similarity, 0.0, 1.0))))
 
     def table(self) -> Table:

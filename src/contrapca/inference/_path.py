@@ -166,7 +166,7 @@ class ContrastPath:
 
     @property
     def background_share(self) -> Array:
-        """The same as a fraction of each background's total variance, shape (G, d)."""
+        """`background_variance` as a fraction of each background's total variance, shape (G, d)."""
         return mixed(self.scaling, self.shares())
 
     def index(self, gamma: float) -> int:

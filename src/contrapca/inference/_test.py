@@ -79,7 +79,7 @@ LONE = 4  # units of a kind, below which they are split together with those of o
 # A p-value near 1 would outweigh any evidence in the Cauchy rule (its score tends to minus infinity): truncate.
 LARGEST_P = 0.99
 SMALLEST_P = 1e-300  # keeps scores finite
-TRIMMED = 20  # one in so many splits, those with the smallest p-values, counts no more than the next
+TRIMMED = 20  # the smallest 1/20 of the p-values of splits are replaced by the next one
 
 SEED = 0  # of a verdict: the same tables give the same page
 SURE = 0.001  # p-value below which nothing in the cases, and something in the controls, is said

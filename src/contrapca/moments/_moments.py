@@ -109,7 +109,7 @@ class Moments:
         return self.weight, self.mean, self.scatter.dense()
 
     def stored(self) -> Moments:
-        """The same with a matrix in this process's memory, as files have it."""
+        """These moments with a matrix in this process's memory, as files have it."""
         return replace(self, scatter=DenseScatter(host(self.scatter.dense())))
 
     def save(self, path: Any) -> None:
@@ -157,7 +157,7 @@ def row_moments(rows: Rows, mean: Array, weights: Array | None = None) -> Moment
 
 
 def _checked(moments: Moments) -> Moments:
-    """The same, unless a sum of squares is not finite."""
+    """These moments; raise if a sum of squares is not finite."""
     if not np.isfinite(moments.scatter.trace):
         raise ValueError("Input contains values too large to be squared: rescale them.")
     return moments

@@ -79,7 +79,7 @@ class Subspace:
     Q: Array  # (D, size)
 
     def of_group(self, k: int) -> Self:
-        """The same for every group."""
+        """The subspace itself: it is the same for every group."""
         return self
 
     def vectors(self, V: Array) -> Array:
@@ -141,7 +141,7 @@ def has_few_rows(groups: Iterable[Moments]) -> bool:
 
 
 def centre_rows(group: Moments) -> Moments:
-    """The same with centred copies of dense rows, which make many products several times cheaper."""
+    """A group with centred copies of its dense rows, which make many products several times cheaper."""
     scatter = group.scatter
     assert isinstance(scatter, RowScatter)
     D = scatter.size

@@ -160,14 +160,14 @@ class TextFile:
 
 
 def text_table(
-    path: str, open: Callable[[], TextIO], *, header: bool | None, separator: str | None, numerals: Numerals
+    path: str, opener: Callable[[], TextIO], *, header: bool | None, separator: str | None, numerals: Numerals
 ) -> DataTable:
     """Read a text table; its separator and whether it has a header are found unless given.
 
     A column is numeric if it holds only numbers and missing values, and at least one number. A column without a name
     holds row names, and so does a first column of distinct texts.
     """
-    file = _with_layout(path, open, header, separator, numerals)
+    file = _with_layout(path, opener, header, separator, numerals)
     content, lines, notes = _content(file)
     values, numeric, cells = _parsed(file, content, len(lines))
     if file.numerals.percent:
@@ -231,10 +231,10 @@ def write_filled(
 
 
 def turned_text_table(
-    path: str, open: Callable[[], TextIO], *, header: bool | None, separator: str | None, numerals: Numerals
+    path: str, opener: Callable[[], TextIO], *, header: bool | None, separator: str | None, numerals: Numerals
 ) -> DataTable:
     """A text table that is turned over before it is read, so that names and labels find their places."""
-    rows = [row for row in _with_layout(path, open, False, separator, PLAIN).rows() if not is_empty(row)]
+    rows = [row for row in _with_layout(path, opener, False, separator, PLAIN).rows() if not is_empty(row)]
     width = max(map(len, rows))
     if len(rows[0]) == width - 1:  # row names without a name of their own, as R writes them
         rows[0] = ["", *rows[0]]
@@ -262,10 +262,10 @@ def turned_text_table(
 
 
 def _with_layout(
-    path: str, open: Callable[[], TextIO], header: bool | None, separator: str | None, numerals: Numerals
+    path: str, opener: Callable[[], TextIO], header: bool | None, separator: str | None, numerals: Numerals
 ) -> TextFile:
     """The file with its separator and columns, as its first rows show them."""
-    file = TextFile(path, open)
+    file = TextFile(path, opener)
     first = [line for _, line in itertools.islice(file.lines(), 2 * SAMPLE)]
     declared = SEPARATOR_LINE.match(first[0]) if first else None
     start = bool(declared)

@@ -100,7 +100,7 @@ class Given:
 
     @cached_property
     def two(self) -> list[Array]:
-        """The same, the backgrounds in one."""
+        """The groups in `parts`, with the backgrounds in one."""
         return [*self.parts[:1], np.vstack(self.parts[1:])] if len(self.parts) > 2 else self.parts
 
     @property

@@ -135,7 +135,7 @@ def _second_moments(rows: Rows, weights: Array | None) -> Array:
 
 
 def _many_second_moments(rows: Rows, weights: Array) -> list[tuple[int, Array]]:
-    """The same for every column of `weights` (n, B): parts of the upper triangle, from `start` on (c, D - start, B).
+    """Moments for each column of `weights` (n, B): parts of the upper triangle, from `start` on (c, D - start, B).
 
     Feature by feature: the rows that have it are fetched once for all B, and fetching them is what takes the time.
     """
