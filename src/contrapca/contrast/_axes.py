@@ -26,7 +26,7 @@ from ._subspaces import canonical_sign_of, canonical_signs, principal_axes
 EDGE = 2.02  # .99 quantile of the Tracy-Widom law (beta = 1): noise alone exceeds its edge once in a hundred tables
 SPARE = 1  # latent dimensions beyond those that the edges count and those that are shown
 CAP = 50  # maximum number beyond those that are shown: noise that is not white exceeds any edge
-PLATEAU = 0.75  # with this fraction of the possible dimensions above it, or more, the noise cannot be seen
+SEES_NOISE = 0.75  # with this fraction of the possible dimensions above it, or more, the noise cannot be seen
 
 # Eigenvalues that the rank rule considers: more than 50 would not count. If each costs products, the first few are
 # tried first: they are enough for most tables.
@@ -105,13 +105,13 @@ def dimensions_above_noise(group: Moments, more: float = 0.0) -> int:
     return found
 
 
-def has_plateau(q: int, n_features: int, n: int, m: int) -> bool:
+def noise_is_visible(q: int, n_features: int, n: int, m: int) -> bool:
     """Whether q dimensions above the noise, the larger count of groups of n and m independent rows or blocks, leave
     enough others to know the noise by (F16).
 
     Noise that is not white exceeds any edge, so the count runs into its maximum; what lies below it is then no noise.
     """
-    return q < PLATEAU * most_above_noise(n_features, n, m)
+    return q < SEES_NOISE * most_above_noise(n_features, n, m)
 
 
 def most_above_noise(n_features: int, n: float, m: float) -> float:

@@ -9,7 +9,7 @@ import numpy as np
 import scipy.special
 
 from .._util.arrays import TINY, Array
-from ..data import Groups
+from ..data import Groups, kinds_of_units
 from ..moments import Fold, Indices, mixture
 from ._halves import HalfLatents, Training, many_problems, of_all_groups, unwarned
 
@@ -21,7 +21,6 @@ PERMUTED = 199  # exchanges of units between the groups
 MANY_UNITS = 500  # in the smaller group: from there on sums are normal
 MOST_UNITS = 2000  # of a group are exchanged; more are not more telling
 SURE = 0.95  # of an interval
-MOST_BITS = 60  # of a whole number
 
 
 # ---------------------------------------------------------------------- folds
@@ -142,14 +141,6 @@ class UnitSquares:
             background = parts.sum(axis=0)
             return logs[0] - np.log(background), added[0] - np.einsum("guk,gk->uk", added[1:], parts / background)
 
-    @property
-    def kinds(self) -> Indices:
-        """In which groups each unit is, shape (units,): one bit for each group, or a number where they are many."""
-        inside = self.weights > 0
-        if len(inside) > MOST_BITS:
-            return np.unique(inside, axis=1, return_inverse=True)[1].ravel() + inside.any(axis=0)
-        return np.asarray(inside.T @ (1 << np.arange(len(inside))))
-
 
 def spread_of_units(added: Array, units: UnitSquares) -> tuple[Array, Array]:
     """The variance (k,) of a sum of what units add (units, k), and its degrees of freedom (Satterthwaite).
@@ -157,7 +148,7 @@ def spread_of_units(added: Array, units: UnitSquares) -> tuple[Array, Array]:
     Units with rows in one group, in the other, and in both are samples of their own. Units of unequal size
     count as their effective number, (sum n)^2 / sum n^2.
     """
-    variances, freedom, kinds = [], [], units.kinds
+    variances, freedom, kinds = [], [], kinds_of_units(units.weights > 0)
     for kind in np.unique(kinds[kinds > 0]):
         here = kinds == kind
         sizes, n = units.weights[:, here].sum(axis=0), int(np.sum(here))
@@ -173,8 +164,8 @@ def exchanged(units: UnitSquares, log_ratios: Array, rng: np.random.Generator) -
 
     The foreground's squares are divided by the ratio first. Units with rows in both groups exchange theirs.
     """
-    kinds = units.kinds
-    some = [rng.permutation(np.flatnonzero(kinds == kind))[:MOST_UNITS] for kind in (1, 2, 3)]
+    kinds = kinds_of_units(units.weights > 0)  # only in the first group, only in the second, and in both
+    some = [rng.permutation(np.flatnonzero(kinds == kind))[:MOST_UNITS] for kind in (2, 1, 3)]
     cases, controls, paired = map(len, some)
     squares, weights = (np.take(own, np.concatenate(some), axis=1) for own in (units.squares, units.weights))
     squares[0] /= np.exp(log_ratios)
@@ -232,7 +223,8 @@ def combined_logs(units: UnitSquares, factors: Array) -> tuple[Array, Array]:
     some = np.flatnonzero(factors)
     used = UnitSquares(units.squares[some], units.weights[some])
     logs, each = used.log_variances()
-    sums, added = factors[some] @ logs, np.einsum("g,guk->uk", factors[some], each)
+    with np.errstate(invalid="ignore"):
+        sums, added = factors[some] @ logs, np.einsum("g,guk->uk", factors[some], each)
     variance, freedom = spread_of_units(added, used)
     errors = np.where(np.isfinite(sums), np.sqrt(OTHER_AXES * variance), np.nan)
     reach = scipy.special.stdtrit(freedom, (1 + SURE) / 2) * errors

@@ -23,6 +23,7 @@ from ._samples import (
     checked_blocks,
     count_units,
     fewer_folds,
+    kinds_of_units,
     paired_units,
     resampled_weights,
     table_units,

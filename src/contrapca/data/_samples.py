@@ -20,6 +20,8 @@ from ._tables import Tables
 
 Indices = npt.NDArray[np.intp]
 
+LARGEST_KIND = 2**60  # of units, before another group adds a bit
+
 
 def read_known(rows: Groups[Any], given: Mapping[str, Any]) -> tuple[Groups[Any], dict[str, Groups[Any]]]:
     """The tables without the columns that arguments name, and what was given for the samples of each group."""
@@ -266,6 +268,21 @@ def paired_units(unit_of: Groups[Indices]) -> int:
     return int(np.intersect1d(unit_of.foreground, unit_of.background).size)
 
 
+def kinds_of_units(inside: npt.NDArray[np.bool_]) -> Indices:
+    """Numbers of the units' kinds, shape (units,): those with rows in the same groups (or cells) are of one kind.
+
+    `inside` (groups, units) says where they have rows. Each group is a bit, the first one the highest: of two groups,
+    units are in the second alone (1), in the first alone (2), or in both (3). Numbers of so many groups that they have
+    too many bits are smaller, in the same order. A unit without rows has 0.
+    """
+    kinds = np.zeros(inside.shape[1], dtype=np.intp)
+    for own in inside:
+        if kinds.max(initial=0) >= LARGEST_KIND:
+            kinds = np.unique(kinds, return_inverse=True)[1] + int(kinds.min() > 0)
+        kinds = 2 * kinds + own
+    return kinds
+
+
 def fewer_folds(unit_of: Groups[Indices], n_folds: int) -> int:
     """`n_folds`, or fewer (with a warning) if the smaller group has fewer blocks: a block is never split."""
     least = min(map(count_units, unit_of))
@@ -285,9 +302,7 @@ def resampled_weights(unit_of: Groups[Indices], random: np.random.Generator) -> 
     number of each.
     """
     size = 1 + max(int(own.max()) for own in unit_of)
-    kinds = np.zeros(size, dtype=int)  # in which groups a unit has rows, one bit per group
-    for own in unit_of:
-        kinds = 2 * kinds + (np.bincount(own, minlength=size) > 0)
+    kinds = kinds_of_units(np.array([np.bincount(own, minlength=size) > 0 for own in unit_of]))
     times = np.zeros(size)
     for kind in np.unique(kinds[kinds > 0])[::-1]:
         members = np.flatnonzero(kinds == kind)

@@ -16,7 +16,7 @@ import scipy.linalg
 
 from .._util.arrays import EPS, Array, Rows, is_sparse, row_slices
 from .._util.threads import single_thread, worker_count
-from ..contrast import contrast_axes, has_plateau, latent_rank, noise_rank, top_eigenpairs
+from ..contrast import contrast_axes, latent_rank, noise_is_visible, noise_rank, top_eigenpairs
 from ..data import Groups, Indices
 from ..data.rows import DaskRows, labelled_moments, storage
 from ..moments import DenseScatter, Moments, contrast
@@ -279,8 +279,8 @@ def shared_axes(chunks: Groups[Chunks], n_axes: int, *, within: bool) -> SharedA
         noise_rank(np.linalg.eigvalsh(own.moments.scatter.dense())[::-1], own.moments.weight, own.n_features, own.total)
         for own in (x, y)
     )
-    plateau = has_plateau(max(counts), x.n_features, int(x.moments.weight), int(y.moments.weight))
-    return SharedAxes(rank, vectors[:, : -most - 1 : -1], plateau)
+    visible = noise_is_visible(max(counts), x.n_features, int(x.moments.weight), int(y.moments.weight))
+    return SharedAxes(rank, vectors[:, : -most - 1 : -1], visible)
 
 
 def axes_of_split(

@@ -11,7 +11,7 @@ import numpy as np
 from .._util.arrays import Array, Rows, host, row_slices
 from .._util.checks import SCALES, check_count, check_option, generator
 from .._util.tables import Result, Table
-from ..contrast import dimensions_above_noise, has_plateau, top_eigenpairs
+from ..contrast import dimensions_above_noise, noise_is_visible, top_eigenpairs
 from ..data import Groups, Scaling, Tables, adjusted_tables, count_units, refuse, refuse_devices, study_of, units_of
 from ..missing import collect
 from ..moments import Complete, Contrast, Moments
@@ -146,7 +146,7 @@ def check_background(
     q_x, q_y = data.groups.map(dimensions_above_noise)
     only_x, only_y = _outside(data, q_x, q_y)
     noise_ratio, surely = np.nan, False
-    if has_plateau(q := max(q_x, q_y), tables.n_features, *counts):
+    if noise_is_visible(q := max(q_x, q_y), tables.n_features, *counts):
         (low_x, noise_x, high_x), (low_y, noise_y, high_y) = tables.rows.map(
             partial(_noise, data, q), data.groups, data.scaling
         )

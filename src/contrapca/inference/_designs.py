@@ -12,7 +12,7 @@ import scipy.special
 
 from .._util.arrays import TINY, Array
 from .._util.text import plural
-from ..data import Design, Groups, Indices, Tables, column_means, count_units
+from ..data import Design, Groups, Indices, Tables, column_means, count_units, kinds_of_units
 from ..exceptions import GroupError
 from ._axes import Flags, left_by
 from ._spread import MIN_UNITS, compare_spread, exchanged, unit_means, unit_values, upper_tail, without_earlier_axes
@@ -200,8 +200,8 @@ def interaction_p(values: Array, signs: Array) -> tuple[Array, Array]:
     `values` (C, U, k) of units are nan where a unit has no rows in a cell.
     """
     present = ~np.isnan(values[:, :, 0])
-    kinds = np.unique(present, axis=1, return_inverse=True)[1].ravel()
-    known = present.any(axis=0) & (np.bincount(kinds)[kinds] > 1)
+    kinds = kinds_of_units(present)
+    known = (kinds > 0) & (np.bincount(kinds)[kinds] > 1)
     values, present = values[:, known], present[:, known]
     k = values.shape[2]
     if values.shape[1] == 0 or present.sum(axis=1).min() < LEAST_CELL:
@@ -216,8 +216,7 @@ def interaction_p(values: Array, signs: Array) -> tuple[Array, Array]:
     total = variances.sum(axis=0)
     shift = signs[:, None] * variances / np.where(total > 0, total, 1.0) * T
     linear = np.einsum("c,ck,cuk->uk", signs, np.exp(np.clip(shift, -MOST_SHIFT, MOST_SHIFT)), apart)
-    kinds = np.unique(present, axis=1, return_inverse=True)[1].ravel()
-    sizes = np.bincount(kinds)
+    _, kinds, sizes = np.unique(kinds_of_units(present), return_inverse=True, return_counts=True)
     parts, in_cells = np.zeros((sizes.size, k)), set()
     for kind, n in enumerate(sizes.tolist()):
         parts[kind] = n * linear[kinds == kind].var(axis=0, ddof=1)

@@ -33,6 +33,7 @@ from ..data import (
     adjusted_tables,
     column_means,
     count_units,
+    kinds_of_units,
     match_depth,
     paired_units,
     refuse,
@@ -466,8 +467,8 @@ def draw_splits(
 ) -> Splits:
     """Random halves of the units.
 
-    Units are of one kind if they have rows in the same groups, or, in a design, in the same cells. Each kind is split
-    by itself, so that both halves contain it. `few_chunks` limits those of all kinds together.
+    Each kind of units is split by itself, so that both halves contain it: those with rows in the same groups or, in a
+    design, in the same cells. `few_chunks` limits those of all kinds together.
     """
     cells = unit_of.like(np.zeros_like(own) + k for k, own in enumerate(unit_of)) if cell_of is None else cell_of
     n_units = 1 + max(int(own.max()) for own in unit_of)
@@ -475,10 +476,7 @@ def draw_splits(
     for own, cell in zip(unit_of, cells, strict=True):
         np.add.at(sizes, (own, cell), 1)
     here = np.flatnonzero(sizes.any(axis=1))
-    kind_of = np.zeros(here.size, dtype=np.intp)
-    for cell in sizes[here].T:  # numbers of the kinds, in the order of the rows of this table of flags
-        kind_of = np.unique(2 * kind_of + (cell > 0), return_inverse=True)[1]
-    counts = np.bincount(kind_of)
+    _, kind_of, counts = np.unique(kinds_of_units(sizes[here].T > 0), return_inverse=True, return_counts=True)
     if cell_of is not None and np.any(counts < LONE):
         kind_of[counts[kind_of] < LONE] = np.argmax(counts < LONE)
     present = np.unique(kind_of)[::-1]
