@@ -67,6 +67,7 @@ from ..data import (
     refuse_others,
     study_of,
     tables_of,
+    units_of,
     without_covariates,
 )
 from ..data.rows import DaskRows
@@ -223,7 +224,7 @@ class Decomposition(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         tables, encoded, regression = tables_of(study, allow_missing=self._takes_missing), encoded_of(study), None
         if encoded is not None:
             tables, regression = without_covariates(tables, encoded)
-        _, fit = self._solved(tables)
+        _, fit = self._solved(tables, study)
         if regression is not None:
             fit = replace(fit, covariates=regression.of_covariates)
         if study.design is not None:
@@ -269,8 +270,8 @@ class Decomposition(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         """The fit to data; `halves` makes halves of their rows, for methods that choose by rows held out."""
         raise NotImplementedError(f"{type(self).__name__} needs a method _fit_to(data, halves).")
 
-    def _halves_of(self, tables: Tables) -> Halves:
-        """Halves of the rows of a fit, the same on every run."""
+    def _halves_of(self, tables: Tables, study: Study | None) -> Halves:
+        """Halves of the rows of a fit, or of the blocks of the study they are from, the same on every run."""
         name = type(self).__name__
         if isinstance(tables.rows.foreground, Moments):
             raise ValueError(
@@ -280,13 +281,17 @@ class Decomposition(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         rng = np.random.default_rng(SEED)
         with unwarned():  # the fit has warned of rows that are left out
             [tables] = filled_draws(usable(tables, name), 1, rng)
-        return halves_of(tables, row_units(tables), SPLITS, rng)
+        if study is None or study.blocks is None:
+            return halves_of(tables, row_units(tables), SPLITS, rng)
+        unit_of = units_of(study, tables, least=2, what="'auto' (pass a number, or leave blocks= out)")
+        sections = None if study.design is None else study.design.sections
+        return halves_of(tables, unit_of, SPLITS, rng, sections=sections)
 
-    def _solved(self, tables: Tables) -> tuple[Complete | Incomplete, Fit]:
-        """The data that tables are reduced to, and the fit to them."""
+    def _solved(self, tables: Tables, study: Study | None = None) -> tuple[Complete | Incomplete, Fit]:
+        """The data that tables are reduced to, and the fit to them; the study, if they are of one, has the blocks."""
         tables = self._prepared(tables)
         data = self._collected(tables)
-        fit = self._fit_to(data, lambda: self._halves_of(tables))
+        fit = self._fit_to(data, lambda: self._halves_of(tables, study))
         if tables.shortened is not None:
             # Numbers of rows in the tables as they were given, from which some may have been left out.
             shortened = tables.shortened.map(
