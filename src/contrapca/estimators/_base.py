@@ -6,7 +6,6 @@ contrast of moments at one gamma; for `Contrastive` methods gamma is a parameter
 
 from __future__ import annotations
 
-import contextlib
 import functools
 from collections.abc import Callable, Iterable, Iterator
 from copy import copy
@@ -209,7 +208,6 @@ class Decomposition(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         """
         gamma, label = self._strength(), self.background_label
         self._check_parameters()
-        check_solver_of(X, self.solver)
         study = study_of(
             X,
             background,
@@ -220,6 +218,7 @@ class Decomposition(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
             needs_background=self._contrasts and gamma != 0,
             designs=self._contrasts,
         )
+        check_solver_of(study.rows.foreground, self.solver)
         study = study if self._contrasts else foreground_of(study)
         tables, encoded, regression = tables_of(study, allow_missing=self._takes_missing), encoded_of(study), None
         if encoded is not None:
@@ -302,8 +301,7 @@ class Decomposition(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
 
     def _with_fit(self, fit: Fit, like: Any = None) -> Self:
         """Set the attributes of a fit to rows that are where `like` is; leave none of a fit before."""
-        for name in [name for name in vars(self) if name.endswith("_") and not name.startswith("_")]:
-            del self.__dict__[name]
+        self._forget_fit()
         self.__dict__["fit_"] = fit
         names = parameter_names(type(self))  # type: ignore[arg-type]
         self._parameters = {name: getattr(self, name) for name in names}
@@ -316,6 +314,12 @@ class Decomposition(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         for name, value in self._attributes(fit).items():
             setattr(self, name, self._placed(value, None if name == EXACT else dtype))
         return self
+
+    def _forget_fit(self, *but: str) -> None:
+        """Remove the attributes of a fit, but those."""
+        for name in [name for name in vars(self) if name.endswith("_") and not name.startswith("_")]:
+            if name not in but:
+                del self.__dict__[name]
 
     def _placed(self, value: Any, dtype: str | None) -> Any:
         """An array in a float type (None: its own), where the fit's rows are; of groups, those of the backgrounds."""
@@ -397,16 +401,18 @@ class Decomposition(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
             name=type(self).__name__,
         )
         stream = (before or Stream()).plus(*batch)
+        anew = before is None and self.__sklearn_is_fitted__()
         if not stream.lacks(needs_background=gamma != 0):
-            with contextlib.suppress(RankError):  # too few rows for so many components: wait for more
-                try:
-                    fit = self._fit_of(stream, gamma)
-                except InfeasibleGammaError as error:  # so far: the batches after it may raise the limit
+            try:
+                fit = self._fit_of(stream, gamma)
+            except (RankError, InfeasibleGammaError) as error:  # so far: the batches after it may change that
+                # Too few rows for so many components are no surprise, unless there was a model.
+                if isinstance(error, InfeasibleGammaError) or (self.__sklearn_is_fitted__() and not anew):
                     warn(f"The batch is counted, but the model is not fitted to the rows so far. {error}")
-                    self.__dict__.pop("fit_", None)
-        if before is None and self.__sklearn_is_fitted__():
+                self._forget_fit("n_features_in_", "feature_names_in_")  # the next batch is checked against these
+        if anew:
             warn(f"{NO_MOMENTS} partial_fit starts anew, without those rows.")
-            del self.__dict__["fit_"]
+            self._forget_fit()
         if is_table and first:
             validate_data(self, X, skip_check_array=True)
         self._stream = stream  # a failure before this leaves everything as it was

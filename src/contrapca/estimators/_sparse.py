@@ -174,9 +174,6 @@ class SparseCPCA(Contrastive):
         chosen, limit = self._chosen(data, halves())
         return replace(chosen._fit_to(data, halves), limit=limit)
 
-    def _settled(self, data: Complete | Incomplete, halves: Halves | None = None) -> Self:
-        return unfitted(self) if halves is None else self._tuned(data, halves)
-
     def _tuned(self, data: Complete | Incomplete, halves: Halves) -> Self:
         assert isinstance(data, Complete)
         return self._chosen(data, halves)[0]
