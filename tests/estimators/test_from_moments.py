@@ -8,6 +8,7 @@ import pytest
 import scipy.sparse as sp
 from sklearn.base import clone
 
+import contrapca
 from conftest import make_groups
 from contrapca import (
     CLVM,
@@ -284,6 +285,8 @@ def test_solvers_that_work_on_rows(solver):
     background = {"background": WHOLE[1]}
     with pytest.raises(ValueError, match=says):
         PCPCA(2, gamma=0.1, solver=solver).fit(WHOLE[0], **background)
+    with pytest.raises(ValueError, match=says):
+        PCPCA(2, gamma=0.1, solver=solver).fit(contrapca.Study(WHOLE[0], background=WHOLE[1]))
     with pytest.raises(ValueError, match=says):
         PCPCA(2, gamma=0.1, solver=solver).partial_fit(X, background=Y)
     if solver != "lbfgs":

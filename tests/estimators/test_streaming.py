@@ -167,6 +167,32 @@ def test_fit_keeps_no_moments():
     assert halves(PCPCA(2, gamma=0.2)).fit(X[:20], background=Y)._stream is None
 
 
+def attributes(model):
+    """Of a fit; the number of features and their names are those of the batches."""
+    return {name for name in vars(model) if name.endswith("_")} - {"n_features_in_", "feature_names_in_"}
+
+
+def test_a_model_without_a_fit_keeps_nothing_of_the_one_before():
+    model = PCPCA(2, gamma=0.2).fit(X, background=Y)
+    with pytest.warns(ContrastWarning, match="partial_fit starts anew"):
+        model.partial_fit(X)
+    assert attributes(model) == set()
+    model = PCPCA(2, gamma=0.5).partial_fit(X, background=Y)
+    with pytest.warns(ContrastWarning, match="is not fitted to the rows so far"):
+        model.partial_fit(None, background=1e4 * Y)
+    assert attributes(model) == set()
+    assert model.n_background_samples_seen_ == 240
+
+
+def test_a_fit_that_the_rank_forbids_is_not_kept():
+    model = PCPCA(2, gamma=0.2).partial_fit(X, background=Y).set_params(n_components=5)
+    line = np.linspace(-1e9, 1e9, 50)[:, None] * np.ones((1, X.shape[1]))  # beside it, rounding hides the other rows
+    with pytest.warns(ContrastWarning, match="is not fitted to the rows so far"):
+        model.partial_fit(line)
+    assert attributes(model) == set()
+    assert model.n_samples_seen_ == 200
+
+
 def test_files_keep_no_moments(tmp_path):
     """What is said of a loaded model is true: it was fitted by batches, but its file has no moments."""
     halves(PCPCA(2, gamma=0.2)).save(tmp_path / "model.npz")

@@ -7,7 +7,19 @@ import scipy.stats
 from sklearn.base import clone
 
 from conftest import make_groups
-from contrapca import CLVM, CPCA, PCPCA, PPCA, ContraPCA, Moments, RatioPCA, Study, gamma_limits, held_out_contrast
+from contrapca import (
+    CLVM,
+    CPCA,
+    PCPCA,
+    PPCA,
+    ContraPCA,
+    Moments,
+    RatioPCA,
+    SparseCPCA,
+    Study,
+    gamma_limits,
+    held_out_contrast,
+)
 from contrapca.contrast._held_out import OTHER_AXES
 from contrapca.data._groups import Groups
 from contrapca.exceptions import ContrastWarning, GroupError, InfeasibleGammaError
@@ -17,6 +29,7 @@ from contrapca.moments import _complete, _subsets
 from contrapca.moments._span import reduce_rows
 from contrapca.moments._subsets import assign_folds
 from contrapca.reporting._report import summarize
+from contrapca.reporting._subject import examine
 from oracle_split import measured, unseen
 
 X, Y = make_groups(90, 70, 12, signal=2.0)
@@ -380,3 +393,51 @@ def test_p_values_of_many_rows_are_normal():
     left, right = np.random.default_rng(0).standard_normal((2, 3000, 4))
     found = held_out_contrast(PCPCA(2, gamma=0.5), left, background=right)
     assert np.allclose(found.p_values, scipy.stats.norm.sf(found.log_ratios / found.standard_errors), rtol=0.01)
+
+
+# ---------------------------------------------------------------------- fits that choose by halves
+
+
+def donors(seed=3):
+    """6 + 6 donors of 30 rows, which differ along 4 features; one more varies in the cases alone."""
+    rng = np.random.default_rng(seed)
+    tables = [rng.normal(size=(180, 12)) for _ in range(2)]
+    for table in tables:
+        table[:, :4] += np.repeat(2 * rng.normal(size=(6, 4)), 30, axis=0)
+    tables[0][:, 5] += rng.normal(size=180)
+    return *tables, (np.repeat(np.arange(6), 30), np.repeat(np.arange(6, 12), 30))
+
+
+@pytest.mark.parametrize("kind", [CPCA(1), SparseCPCA(1, sparsity="auto")], ids=str)
+def test_a_fit_and_its_evidence_are_of_one_gamma(kind):
+    """Before, fits split blocks."""
+    left, right, blocks = donors()
+    study = Study(left, background=right, blocks=blocks)
+    model, by_rows = clone(kind).fit(study), clone(kind).fit(left, background=right)
+    assert model.gamma_ == pytest.approx(held_out_contrast(kind, study).gamma, rel=1e-9)
+    assert model.gamma_ < 0.9 * by_rows.gamma_
+    assert clone(kind).fit(Study(left, background=right)).gamma_ == by_rows.gamma_
+    alone = (np.arange(180), np.arange(180, 360))
+    assert clone(kind).fit(Study(left, background=right, blocks=alone)).gamma_ == by_rows.gamma_
+    with pytest.raises(GroupError, match=r"foreground has 1 block: 'auto' \(pass a number.* at least 2 in each group"):
+        clone(kind).fit(Study(left, background=right, blocks=(np.zeros(180), blocks[1])))
+    clone(kind).set_params(gamma=1.0, **{"sparsity": 3} if isinstance(kind, SparseCPCA) else {}).fit(
+        Study(left, background=right, blocks=(np.zeros(180), blocks[1]))
+    )
+
+
+def test_a_report_fits_by_blocks():
+    left, right, blocks = donors()
+    study = Study(left, background=right, blocks=blocks)
+    assert examine(study, CPCA(1)).model.gamma_ == CPCA(1).fit(study).gamma_
+
+
+def test_blocks_of_rows_without_values():
+    """Rows that are left out have no block."""
+    left, right, blocks = donors()
+    left[::7] = np.nan
+    with pytest.warns(ContrastWarning, match="have no observed value"):
+        some = CPCA(1).fit(Study(left, background=right, blocks=blocks))
+    kept = np.flatnonzero(~np.isnan(left).all(axis=1))
+    left, blocks = left[kept], (blocks[0][kept], blocks[1])
+    assert some.gamma_ == pytest.approx(CPCA(1).fit(Study(left, background=right, blocks=blocks)).gamma_)

@@ -7,9 +7,11 @@ import pytest
 import scipy.sparse as sp
 import scipy.stats
 
-from contrapca import ContraPCA, Study, contrast_test, get, held_out_contrast, tl
+from contrapca import ContraPCA, SparseCPCA, Study, contrast_test, get, held_out_contrast, tl
+from contrapca.anndata import _fit
 from contrapca.datasets import make_cells
 from contrapca.exceptions import GroupError
+from contrapca.inference import held_out_of
 from single_cell.conftest import CHOICE, PLAIN, dense
 
 pytestmark = [
@@ -123,6 +125,23 @@ def test_ratio_and_sparse(adata, name, varm):
     else:
         assert entry["params"]["ridge"] == 0.5
     assert len(get.components(adata, name)) == 2
+
+
+def test_evidence_is_of_the_number_of_genes_that_was_fitted(adata, monkeypatch):
+    """Before, the cells that judge chose another."""
+    judged = []
+
+    def spied(model, *args, **kwargs):
+        judged.append(model)
+        return held_out_of(model, *args, **kwargs)
+
+    monkeypatch.setattr(_fit, "held_out_of", spied)
+    tl.sparse_cpca(adata, **CHOICE, n_comps=2, n_genes="auto")
+    model, study = get.model(adata, "sparse_cpca"), Study.from_anndata(adata, **CHOICE)
+    assert model.fit_.gamma == pytest.approx(held_out_contrast(SparseCPCA(2, sparsity="auto"), study).gamma)
+    assert [(own.sparsity, own.gamma) for own in judged] == [(model.sparsity_, model.gamma_)]
+    settled = SparseCPCA(2, sparsity=model.sparsity_, gamma=model.gamma_)
+    assert np.allclose(adata.uns["sparse_cpca"]["held_out_ratio"], held_out_contrast(settled, study).ratios, rtol=1e-3)
 
 
 # ---------------------------------------------------------------- other cells

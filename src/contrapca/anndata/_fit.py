@@ -30,7 +30,7 @@ from ..estimators import (
     unfitted,
 )
 from ..exceptions import InfeasibleGammaError, RankError, warn
-from ..inference import GroupRows, HeldOutContrast, held_out_contrast, held_out_of, prepared
+from ..inference import GroupRows, HeldOutContrast, held_out_of, prepared
 from ._cells import Cells, Choice, background_argument, check_n_comps, choose, labels_of
 from ._results import MODEL, check_key, check_writable, evidence, storable, write
 from ._warnings import warn_of_counts, warn_of_depth, warn_of_groups, warn_of_values
@@ -106,7 +106,7 @@ def in_own_words() -> Iterator[None]:
 
 def fitted(cells: Cells, estimator: Any) -> tuple[Any, Array, HeldOutContrast | None]:
     """The fitted model, the latents of all cells, and what unseen cells say of each component."""
-    searches = estimator._holds_rows_out  # halves of the cells
+    searches = estimator._holds_rows_out  # halves of the cells, or of the donors
     if cells.is_large and not searches:  # from moments: one pass for the fit, and one for the latents
         moments = cells.moments()
         model = estimator.fit(moments.foreground, background=background_argument(moments))
@@ -118,8 +118,6 @@ def fitted(cells: Cells, estimator: Any) -> tuple[Any, Array, HeldOutContrast | 
     table = cells.read()
     warn_of_values(cells, table)
     study = cells.study(cells.split(table))
-    if searches and cells.blocks is not None:  # by halves of the donors
-        estimator.set_params(gamma=held_out_contrast(estimator, study).gamma)
     model = estimator.fit(study)
     del study  # its rows are copies
     table, known = adjusted(model, table, cells.covariates)
@@ -166,9 +164,9 @@ def on_unseen_cells(cells: Cells, table: Any, model: Any, *, by_all: bool = Fals
         condition_of = some.condition_of[some.groups.foreground]
         for own in (condition_of == name for name in some.choice.foreground):
             latents[own] -= latents[own].mean(axis=0)
-    alike = model
+    alike = model._path_estimator() if isinstance(model, ContrastSolver) else model  # with what all cells decided
     if len(cells.names) > FEW_GENES and not isinstance(model, SparseCPCA):
-        alike, rows = _in_strongest_directions(model, rows)
+        alike, rows = _in_strongest_directions(model, alike, rows)
     alike = prepared(alike)
     if alike._holds_rows_out:
         alike._with_strength(model.fit_.gamma)
@@ -181,8 +179,8 @@ def on_unseen_cells(cells: Cells, table: Any, model: Any, *, by_all: bool = Fals
         return None
 
 
-def _in_strongest_directions(model: Any, groups: Groups[Rows]) -> tuple[Any, Groups[Array]]:
-    """An estimator like the model's, and cells in the strongest directions of both groups together, in its units.
+def _in_strongest_directions(model: Any, alike: Any, groups: Groups[Rows]) -> tuple[Any, Groups[Array]]:
+    """The estimator without scaling, and cells in the strongest directions of both groups, in the model's units.
 
     These do not depend on which group a cell is in, and each of the fits to halves then costs a thousandth.
     """
@@ -193,9 +191,7 @@ def _in_strongest_directions(model: Any, groups: Groups[Rows]) -> tuple[Any, Gro
     some = rows.map(lambda own: replace(own, rows=own.rows[spread_out(own.rows.shape[0], FINDING_CELLS)]))
     for _ in range(ROUNDS):
         V = np.linalg.qr(np.sum([own.times(V) for own in some], axis=0))[0]
-    settled = model._path_estimator() if isinstance(model, ContrastSolver) else model
-    alike = unfitted(settled, scale=None)
-    return alike, rows.map(lambda own: own.coordinates(V))
+    return unfitted(alike, scale=None), rows.map(lambda own: own.coordinates(V))
 
 
 def latents_of(model: Any, table: Rows) -> Array:

@@ -6,7 +6,6 @@ contrast of moments at one gamma; for `Contrastive` methods gamma is a parameter
 
 from __future__ import annotations
 
-import contextlib
 import functools
 from collections.abc import Callable, Iterable, Iterator
 from copy import copy
@@ -67,6 +66,7 @@ from ..data import (
     refuse_others,
     study_of,
     tables_of,
+    units_of,
     without_covariates,
 )
 from ..data.rows import DaskRows
@@ -213,7 +213,6 @@ class Decomposition(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         """
         gamma, label = self._strength(), self.background_label
         self._check_parameters()
-        check_solver_of(X, self.solver)
         study = study_of(
             X,
             background,
@@ -224,11 +223,12 @@ class Decomposition(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
             needs_background=self._contrasts and gamma != 0,
             designs=self._contrasts,
         )
+        check_solver_of(study.rows.foreground, self.solver)
         study = study if self._contrasts else foreground_of(study)
         tables, encoded, regression = tables_of(study, allow_missing=self._takes_missing), encoded_of(study), None
         if encoded is not None:
             tables, regression = without_covariates(tables, encoded)
-        _, fit = self._solved(tables)
+        _, fit = self._solved(tables, study)
         if regression is not None:
             fit = replace(fit, covariates=regression.of_covariates)
         if study.design is not None:
@@ -274,8 +274,8 @@ class Decomposition(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         """The fit to data; `halves` makes halves of their rows, for methods that choose by rows held out."""
         raise NotImplementedError(f"{type(self).__name__} needs a method _fit_to(data, halves).")
 
-    def _halves_of(self, tables: Tables) -> Halves:
-        """Halves of the rows of a fit, the same on every run."""
+    def _halves_of(self, tables: Tables, study: Study | None) -> Halves:
+        """Halves of the rows of a fit, or of the blocks of the study they are from, the same on every run."""
         name = type(self).__name__
         if isinstance(tables.rows.foreground, Moments):
             raise ValueError(
@@ -285,13 +285,17 @@ class Decomposition(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         rng = np.random.default_rng(SEED)
         with unwarned():  # the fit has warned of rows that are left out
             [tables] = filled_draws(usable(tables, name), 1, rng)
-        return halves_of(tables, row_units(tables), SPLITS, rng)
+        if study is None or study.blocks is None:
+            return halves_of(tables, row_units(tables), SPLITS, rng)
+        unit_of = units_of(study, tables, least=2, what="'auto' (pass a number, or leave blocks= out)")
+        sections = None if study.design is None else study.design.sections
+        return halves_of(tables, unit_of, SPLITS, rng, sections=sections)
 
-    def _solved(self, tables: Tables) -> tuple[Complete | Incomplete, Fit]:
-        """The data that tables are reduced to, and the fit to them."""
+    def _solved(self, tables: Tables, study: Study | None = None) -> tuple[Complete | Incomplete, Fit]:
+        """The data that tables are reduced to, and the fit to them; the study, if they are of one, has the blocks."""
         tables = self._prepared(tables)
         data = self._collected(tables)
-        fit = self._fit_to(data, lambda: self._halves_of(tables))
+        fit = self._fit_to(data, lambda: self._halves_of(tables, study))
         if tables.shortened is not None:
             # Numbers of rows in the tables as they were given, from which some may have been left out.
             shortened = tables.shortened.map(
@@ -302,8 +306,7 @@ class Decomposition(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
 
     def _with_fit(self, fit: Fit, like: Any = None) -> Self:
         """Set the attributes of a fit to rows that are where `like` is; leave none of a fit before."""
-        for name in [name for name in vars(self) if name.endswith("_") and not name.startswith("_")]:
-            del self.__dict__[name]
+        self._forget_fit()
         self.__dict__["fit_"] = fit
         names = parameter_names(type(self))  # type: ignore[arg-type]
         self._parameters = {name: getattr(self, name) for name in names}
@@ -316,6 +319,12 @@ class Decomposition(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         for name, value in self._attributes(fit).items():
             setattr(self, name, self._placed(value, None if name == EXACT else dtype))
         return self
+
+    def _forget_fit(self, *but: str) -> None:
+        """Remove the attributes of a fit, but those."""
+        for name in [name for name in vars(self) if name.endswith("_") and not name.startswith("_")]:
+            if name not in but:
+                del self.__dict__[name]
 
     def _placed(self, value: Any, dtype: str | None) -> Any:
         """An array in a float type (None: its own), where the fit's rows are; of groups, those of the backgrounds."""
@@ -397,16 +406,18 @@ class Decomposition(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
             name=type(self).__name__,
         )
         stream = (before or Stream()).plus(*batch)
+        anew = before is None and self.__sklearn_is_fitted__()
         if not stream.lacks(needs_background=gamma != 0):
-            with contextlib.suppress(RankError):  # too few rows for so many components: wait for more
-                try:
-                    fit = self._fit_of(stream, gamma)
-                except InfeasibleGammaError as error:  # so far: the batches after it may raise the limit
+            try:
+                fit = self._fit_of(stream, gamma)
+            except (RankError, InfeasibleGammaError) as error:  # so far: the batches after it may change that
+                # Too few rows for so many components are no surprise, unless there was a model.
+                if isinstance(error, InfeasibleGammaError) or (self.__sklearn_is_fitted__() and not anew):
                     warn(f"The batch is counted, but the model is not fitted to the rows so far. {error}")
-                    self.__dict__.pop("fit_", None)
-        if before is None and self.__sklearn_is_fitted__():
+                self._forget_fit("n_features_in_", "feature_names_in_")  # the next batch is checked against these
+        if anew:
             warn(f"{NO_MOMENTS} partial_fit starts anew, without those rows.")
-            del self.__dict__["fit_"]
+            self._forget_fit()
         if is_table and first:
             validate_data(self, X, skip_check_array=True)
         self._stream = stream  # a failure before this leaves everything as it was

@@ -21,8 +21,8 @@ class CPCA(Contrastive):
     gamma : float or "auto", default "auto"
         Strength of the contrast (called alpha elsewhere), 0 or more; 0 is PCA of the foreground. "auto" takes the
         gamma whose contrast is most reproducible: axes of one half of the rows along which the cases of the other half
-        vary more than its controls, and that the other half finds again. It needs rows, not Moments. If rows come in
-        blocks, use `GammaSearch` with `blocks=`.
+        vary more than its controls, and that the other half finds again. It needs rows, not Moments. Blocks of
+        a `Study` are in one half as a whole; each group needs at least 2.
         Several backgrounds share it by their rows.
     background_label, scale
         As for `PCPCA`.

@@ -178,7 +178,8 @@ class RatioPCA(ContrastSolver):
         if tables.incomplete:
             return collect_expected(tables, d, self.scale, self.solver, type(self).__name__)
         data = collect(tables, d, self.scale, self.solver, reduced=False)  # few rows by their inner products
-        if self.ridge != "auto" or tables.are_moments or tables.incomplete or not isinstance(data, Complete):
+        assert isinstance(data, Complete)
+        if self.ridge != "auto" or tables.are_moments:
             return data
         return _with_fourths(data, tables.rows, tables.means, tables.weights)
 

@@ -25,7 +25,7 @@ from ..contrast import (
     reproducible_contrast,
     solve_sparse,
 )
-from ..data import Groups, Tables, refuse_devices
+from ..data import Groups, Study, Tables, refuse_devices
 from ..exceptions import warn
 from ..missing import Incomplete, collect
 from ..moments import Complete, Contrast, Moments, choose_solver, contrast
@@ -60,7 +60,7 @@ class SparseCPCA(Contrastive):
         Largest number of features of a component, at most D. "auto" tries 1, 2, 5, 10, 20, 50 and 100, and takes the
         smallest number that keeps nearly all of the contrast that is reproducible: components of one half of the rows
         along which the cases of the other half vary more than its controls, and that the other half finds again. It
-        needs rows, not Moments.
+        needs rows, not Moments. The blocks of a `Study` are in one half as a whole; each group needs at least 2.
     gamma : float or "auto", default "auto"
         As for `CPCA`; "auto" is that of CPCA with all features, or less, with a warning, where components of few
         features have no contrast left.
@@ -159,13 +159,13 @@ class SparseCPCA(Contrastive):
     def _holds_rows_out(self) -> bool:
         return self._counts or super()._holds_rows_out
 
-    def _halves_of(self, tables: Tables) -> Halves:
+    def _halves_of(self, tables: Tables, study: Study | None) -> Halves:
         if self._counts and (len(tables.rows) == 1 or isinstance(tables.rows.foreground, Moments)):
             raise ValueError(
                 "sparsity='auto' compares halves of the rows of cases and controls: pass both tables, not Moments, or "
                 "a number of features, such as sparsity=10."
             )
-        return super()._halves_of(tables)
+        return super()._halves_of(tables, study)
 
     def _fit_to(self, data: Complete | Incomplete, halves: Callable[[], Halves]) -> Fit:
         if not self._holds_rows_out:
@@ -173,9 +173,6 @@ class SparseCPCA(Contrastive):
         assert isinstance(data, Complete)
         chosen, limit = self._chosen(data, halves())
         return replace(chosen._fit_to(data, halves), limit=limit)
-
-    def _settled(self, data: Complete | Incomplete, halves: Halves | None = None) -> Self:
-        return unfitted(self) if halves is None else self._tuned(data, halves)
 
     def _tuned(self, data: Complete | Incomplete, halves: Halves) -> Self:
         assert isinstance(data, Complete)

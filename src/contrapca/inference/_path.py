@@ -39,7 +39,7 @@ from ..contrast import (
     variance_inside,
 )
 from ..contrast import TOLERANCE as PATH_TOLERANCE
-from ..data import Groups, Scaling, Tables, group_of, refuse, study_of, tables_of
+from ..data import Groups, Scaling, Study, Tables, group_of, refuse, study_of, tables_of
 from ..data.rows import storage
 from ..estimators import ContrastSolver, Likelihood, unfitted
 from ..exceptions import InfeasibleGammaError, RankError, UnboundedError
@@ -422,9 +422,15 @@ def contrast_path(
 
 
 def path_through(
-    model: ContrastSolver, tables: Tables, *, points: int | None, tolerance: float, progress: bool
+    model: ContrastSolver,
+    tables: Tables,
+    study: Study,
+    *,
+    points: int | None,
+    tolerance: float,
+    progress: bool,
 ) -> tuple[ContrastSolver, ContrastPath]:
-    """A fitted model, and the path through it, with its tables and settings.
+    """A fitted model, and the path through it, with its tables, the study that they are of, and settings.
 
     A model that is not fitted yet is fitted here, so the rows are read only once. With missing values the path starts
     from the model's own solution and ends early if there are no more solutions.
@@ -436,7 +442,7 @@ def path_through(
     else:
         model._check_parameters()
         model = clone(model)
-        data, fit = model._solved(tables)
+        data, fit = model._solved(tables, study)
         model._with_fit(fit)
         if isinstance(data, Incomplete) and not tables.incomplete:  # because a gradient solver was requested
             data = model._data_again(model._prepared(tables))

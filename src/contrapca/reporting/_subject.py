@@ -208,7 +208,7 @@ def examine(
     else:
         # There is no path of a design: its page has no slider.
         points: Any = gammas if study.design is None else [model.fit_.gamma]
-        model, path = path_through(model, tables, points=points, tolerance=DRAWN, progress=progress)
+        model, path = path_through(model, tables, study, points=points, tolerance=DRAWN, progress=progress)
         start = int(np.argmin(np.abs(path.gammas - model.fit_.gamma)))
     if uncertainty is not None and uncertainty.estimate.shape != (tables.n_features, path.n_components):
         raise ValueError(
