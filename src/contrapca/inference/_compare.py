@@ -257,8 +257,7 @@ def compare(
             entries.append(_entry(method, model, whole, adjusted.rows.foreground, halves, classes))
             bar.update(step + 1)
     order = sorted(entries, key=lambda entry: -entry.score if entry.scores is not None else np.inf)
-    scale = next((entry.estimator.scale for entry in entries if entry.method == "ContraPCA"), None)
-    verdict = verdict_on(tested, n_shown=k, scale=scale, blocks=study.blocks, paired=study.paired, progress=False)
+    verdict = verdict_on(tested, n_shown=k, blocks=study.blocks, paired=study.paired, progress=False)
     return Comparison(
         entries=tuple(order),
         n_splits=len(halves.splits),

@@ -19,6 +19,7 @@ NO_SKEWNESS = 1e-3  # below this, Pearson III is the normal distribution
 FEW_UNITS, MORE = 12, 2  # guarded: so few testing units in a group, if tied or if the other has over twice as many
 RELABELLINGS = 1999
 SAME = 1e-9  # of the range of all units: closer ones are equal
+TIED = 1e-10  # difference of two values of a block, in units of the largest value, below which they are the same
 MOST_UNITS = 200  # of the larger group, chosen at random beyond
 MOST_ROWS = 1000  # of all units together
 
@@ -57,6 +58,7 @@ def compare_spread(
         together = np.concatenate([left, right])
         difference, variance, third, square_limit = exchanged(together, first, np.zeros(first.size, dtype=np.intp))
     swapped = x[both] - y[both]
+    swapped[np.abs(swapped) < TIED] = 0.0  # rounding, which has a sign: all of it alike would look like evidence
     variance = variance + (swapped**2).sum(axis=0) / 4
     scale = np.sqrt(np.where(variance > 0, variance, 1.0))
     statistic = (difference + swapped.sum(axis=0) / 2) / scale
