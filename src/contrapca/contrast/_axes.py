@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from .._util.arrays import EPS, Array
 from ..data import Groups
-from ..moments import Contrast, Moments, alone, mixture
+from ..moments import Contrast, Moments, alone, mixed, mixture
 from ._eigen import Solution, Spectrum, is_iterated, top_eigenpairs, top_eigenvalues
 from ._fit import Latents
 from ._path import PathSpectrum, outside, symmetric
@@ -359,7 +359,7 @@ def path_around_axes(found: PathSpectrum, groups: Groups[Moments], gammas: Array
     new = outside(found.basis, V)
     basis = np.hstack([found.basis, new])
     covariances = groups.map(lambda group: symmetric(basis, group.scatter.matmul(basis)) / group.weight)
-    background = np.tensordot(mixture(groups), covariances.backgrounds, 1)
+    background = mixed(groups, covariances)
     coordinates = np.zeros((len(gammas), basis.shape[1], found.coordinates.shape[2]))
     values = np.empty(found.values.shape)
     for g, gamma in enumerate(gammas):

@@ -11,7 +11,7 @@ import numpy as np
 
 from .._util.arrays import Array
 from ..data import Groups
-from ..moments import Complete, InnerScatter, Moments, RowScatter, Scatter, Subspace, alone, contrast, mixture
+from ..moments import Complete, InnerScatter, Moments, RowScatter, Scatter, Subspace, alone, contrast, mixed
 from ._axes import CAP, SPARE, count_above, dimensions_above_noise, feasible_rank, latent_rank, noise_edges
 from ._eigen import LOOSE, top_eigenpairs
 from ._fit import Latents, settled
@@ -106,12 +106,10 @@ class Equations:
 
     def residuals(self, search: Directions, groups: Groups[Moments]) -> Array:
         """The residuals of the equations outside the directions searched, in parts of A v, shape (D, j)."""
-        foreground, *backgrounds = (
-            (image @ self.vectors) / group.weight for image, group in zip(search.images, groups, strict=True)
-        )
-        V, below = search.basis @ self.vectors, np.tensordot(mixture(groups), backgrounds, 1)
-        left = foreground - self.strengths * (below + self.floor * V) - self.values * V
-        return left / np.linalg.norm(foreground, axis=0)
+        images = groups.like(search.images).map(lambda image, group: (image @ self.vectors) / group.weight, groups)
+        V, above = search.basis @ self.vectors, images.foreground
+        left = above - self.strengths * (mixed(groups, images) + self.floor * V) - self.values * V
+        return left / np.linalg.norm(above, axis=0)
 
 
 def by_products(groups: Groups[Moments]) -> bool:
@@ -213,7 +211,7 @@ def few_directions(data: Complete, latents: Latents, gamma: float | None) -> Com
         share = floor_share(groups)
         axes = ratio_axes(groups, max(k, BLOCK), share)
         assert axes is not None
-        floor = share * float(mixture(groups) @ [group.total_variance() for group in groups.backgrounds]) / D
+        floor = share * float(mixed(groups, groups.map(Moments.total_variance))) / D
         return Equations(axes[1], axes[0], floor, np.zeros(axes[0].size), k)
 
     def eigenvectors(groups: Groups[Moments]) -> Equations:

@@ -18,7 +18,7 @@ from .._util.arrays import EPS, TINY, Array, is_sparse
 from .._util.threads import single_thread
 from ..data import Groups
 from ..exceptions import SolverError
-from ..moments import MAX_DENSE, DenseScatter, Moments, RowScatter, alone, contrast, in_span, mixture, reduce_rows
+from ..moments import MAX_DENSE, DenseScatter, Moments, RowScatter, alone, contrast, in_span, mixed, reduce_rows
 from ._eigen import LOOSE, SECOND_ORDER, Spectrum, noise_sum, top_eigenpairs
 from ._path import outside
 
@@ -102,7 +102,7 @@ def _newton_step(groups: Groups[Moments], spectrum: Spectrum) -> float:
         inside = np.sum(spectrum.vectors * image, axis=0) / group.weight
         own = group.scatter.trace / group.weight - float(np.sum(inside))  # tr(Q'cov Q) = tr cov - tr(U'cov U)
         left.append(own if own > alone(group).rounding / group.weight else 0.0)
-    background = float(mixture(groups) @ left[1:])
+    background = float(mixed(groups, groups.like(left)))
     if background > 0:
         return left[0] / background
     return math.inf if left[0] > 0 else 0.0
@@ -163,19 +163,13 @@ def cpca_limit(groups: Groups[Moments], d: int) -> float:
 
 def _least_ratio(groups: Groups[Moments], images: list[Array], U: Array) -> float:
     """The smallest ratio v'cov_X v / v'cov_Y v in the span of U, from S_k U: a lower bound of CPCA's limit."""
-    foreground, *backgrounds = (U.T @ image for image in images)
-    within = foreground / groups.foreground.weight
-    total = np.tensordot(_parts(groups), backgrounds, 1)
-    reciprocal = scipy.linalg.eigh(total, within, eigvals_only=True)[-1]
+    scatters = groups.like(U.T @ image for image in images)
+    covariances = scatters.map(lambda inside, group: inside / group.weight, groups)
+    reciprocal = scipy.linalg.eigh(mixed(groups, covariances), covariances.foreground, eigvals_only=True)[-1]
     ratio = 1 / float(reciprocal) if reciprocal > 0 else math.inf
     # At so large a gamma rounding errors hide the foreground.
-    hidden = ratio < math.inf and contrast(groups, ratio).rounding >= np.linalg.eigvalsh(foreground)[0]
+    hidden = ratio < math.inf and contrast(groups, ratio).rounding >= np.linalg.eigvalsh(scatters.foreground)[0]
     return math.inf if hidden else ratio
-
-
-def _parts(groups: Groups[Moments]) -> Array:
-    """The factors of the backgrounds' scatter matrices in cov_Y, shape (backgrounds,)."""
-    return mixture(groups) / np.array([group.weight for group in groups.backgrounds])
 
 
 def _iterated_cpca_limit(groups: Groups[Moments], d: int) -> float:
@@ -185,16 +179,19 @@ def _iterated_cpca_limit(groups: Groups[Moments], d: int) -> float:
     common variance. Ratios of the directions found are lower bounds, and their errors are squares of the residuals',
     which must be small.
     """
-    n, parts, diagonals = groups.foreground.weight, _parts(groups), groups.map(lambda group: group.scatter.diagonal())
-    unit = np.sqrt(diagonals.foreground / n + np.tensordot(parts, diagonals.backgrounds, 1))[:, None]
+    variances = groups.map(lambda group: group.scatter.diagonal() / group.weight)
+    unit = np.sqrt(variances.foreground + mixed(groups, variances))[:, None]
     unit[unit == 0] = 1.0
 
+    def image(group: Moments, V: Array) -> Array:
+        return group.scatter.matmul(V / unit) / unit / group.weight
+
     def foreground(V: Array) -> Array:
-        return groups.foreground.scatter.matmul(V / unit) / unit / n
+        return image(groups.foreground, V)
 
     def both(V: Array) -> Array:
-        background = np.tensordot(parts, [group.scatter.matmul(V / unit) for group in groups.backgrounds], 1) / unit
-        return foreground(V) + background + EPS * unit.size * V  # positive, also where nothing varies
+        images = groups.map(lambda group: image(group, V))
+        return images.foreground + mixed(groups, images) + EPS * unit.size * V  # positive, also where nothing varies
 
     start = np.random.default_rng(0).standard_normal((unit.size, d + SPARE_VECTORS))
     with warnings.catch_warnings(), single_thread():
@@ -237,14 +234,14 @@ class Span:
         new, known = outside(self.basis, vectors), self.basis.shape[1]
         basis = np.hstack([self.basis, new])
         images = groups.map(lambda group: basis.T @ group.scatter.matmul(new) / group.weight)
-        columns = np.array([images.foreground, np.tensordot(mixture(groups), images.backgrounds, 1)])
+        columns = np.array([images.foreground, mixed(groups, images)])
         lines = np.concatenate([self.covariances, columns[:, :known].transpose(0, 2, 1)], axis=1)
         return Span(basis, np.concatenate([lines, columns], axis=2))
 
     def limit(self, groups: Groups[Moments], d: int, gamma: float) -> float:
         """The least bound, at most `gamma`, by Newton's steps as in `pcpca_limit`."""
         totals = groups.map(lambda group: group.scatter.trace / group.weight)
-        background = float(mixture(groups) @ totals.backgrounds)
+        background = float(mixed(groups, totals))
         while True:
             matrix = self.covariances[0] - gamma * self.covariances[1]
             U = np.linalg.eigh((matrix + matrix.T) / 2)[1][:, -d:]

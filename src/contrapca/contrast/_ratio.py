@@ -27,9 +27,10 @@ from ..moments import (
     DenseScatter,
     Moments,
     RowScatter,
+    background_contrast,
     contrast,
     has_few_rows,
-    mixture,
+    mixed,
     reduced_contrast,
     rounding_variance,
 )
@@ -441,7 +442,7 @@ def ridge_of_strength(gamma: float) -> float:
 def ratio_axes(groups: Groups[Moments], k: int, share: float | None = None) -> Axes | None:
     """The k largest ratios of A v = theta (B + t I) v and their directions of unit length, shape (size, k) (F41); None
     if the background does not vary, as ratios are then infinite. `share` is that of `floor_share`, if it is known."""
-    if mixture(groups) @ [group.total_variance() for group in groups.backgrounds] <= 0:
+    if mixed(groups, groups.map(Moments.total_variance)) <= 0:
         return None
     gamma = strength_of_ridge(floor_share(groups) if share is None else share)  # the metric is gamma (B + t I)
     found = solve_ratio(contrast(groups, gamma), k)
@@ -455,8 +456,7 @@ def floor_share(groups: Groups[Moments]) -> float:
     So a few strong directions that both groups share do not raise the floor above all that is weaker. Beyond the
     largest eigenvalues all are taken as they are.
     """
-    parts = zip(mixture(groups), groups.backgrounds, strict=True)
-    B = Contrast.of(*((float(part) / group.weight, group) for part, group in parts if part > 0))
+    B = background_contrast(groups)
     values = top_eigenvalues(B, min(CLIPPED, B.size - 1)) * B.n_features / B.trace
     t, rest = 1.0, max(B.n_features - float(values.sum()), 0.0)
     for _ in range(MAX_CLIPS):

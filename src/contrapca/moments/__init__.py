@@ -2,7 +2,17 @@
 
 from ._batches import Stream, read_batch, read_batches
 from ._complete import Complete, Filling, Plateau, Scale, check_solver_of, complete_data, in_model_units, pooled
-from ._contrast import Contrast, alone, contrast, factors, mixed, mixed_background, mixture, weighted_terms
+from ._contrast import (
+    Contrast,
+    alone,
+    background_contrast,
+    contrast,
+    factors,
+    mixed,
+    mixed_background,
+    mixture,
+    weighted_terms,
+)
 from ._long_rows import shortened, sum_of_fourth_powers
 from ._moments import Moments, deviation_beyond_rounding, pooled_deviation, rounding_variance, row_moments
 from ._scatter import DenseScatter, Indices, InnerScatter, RowScatter, Scatter

@@ -35,7 +35,7 @@ def factors(groups: Groups[W], gamma: float) -> Array:
     return np.array([1.0, *(-gamma * mixture(groups))])
 
 
-def mixed(groups: Groups[W], values: Groups[Array]) -> Array:
+def mixed(groups: Groups[W], values: Groups[Array] | Groups[float]) -> Array:
     """A quantity of the backgrounds, each with its part of gamma'."""
     return np.tensordot(mixture(groups), np.array(values.backgrounds), 1)
 
@@ -119,18 +119,19 @@ def contrast(groups: Groups[Moments], gamma: float) -> Contrast:
     return Contrast.of(*weighted_terms(groups, gamma))
 
 
+def background_contrast(groups: Groups[Moments]) -> Contrast:
+    """The mean covariance B of the backgrounds, each with its part of gamma', as a contrast without foreground."""
+    parts = zip(mixture(groups), groups.backgrounds, strict=True)
+    return Contrast.of(*((float(part) / group.weight, group) for part, group in parts if part > 0))
+
+
 def mixed_background(groups: Groups[Moments]) -> Moments:
     """All backgrounds as one group, each centred by its own mean and with its part of gamma'."""
     if len(groups.backgrounds) == 1:
         return groups.backgrounds[0]
     weight = sum(group.weight for group in groups.backgrounds)
-    parts = mixture(groups)
-    matrix = np.sum(
-        [c * weight / group.weight * group.scatter.dense() for c, group in zip(parts, groups.backgrounds, strict=True)],
-        axis=0,
-    )
-    mean = np.asarray(parts @ np.array([group.mean for group in groups.backgrounds]))
-    return Moments(weight, mean, DenseScatter(matrix), groups.foreground.names)
+    mean = mixed(groups, groups.map(lambda group: group.mean))
+    return Moments(weight, mean, DenseScatter(weight * background_contrast(groups).dense()), groups.foreground.names)
 
 
 def alone(group: Moments) -> Contrast:
