@@ -53,6 +53,11 @@ def test_report_on_stored_results(adata, folder):
     assert "blocks" in stored["test"]["units"]
 
 
+def test_a_page_in_place_of_a_key_is_noticed(adata, folder):
+    with pytest.raises(ValueError, match="Did you mean output='page.html'"):
+        tl.report(adata, "page.html")
+
+
 def test_report_of_another_method(unnamed, folder):
     tl.pcpca(unnamed, groupby="arm", background="ctrl", foreground="case", n_comps=2, gamma=0.2)
     summary = tl.report(unnamed, key="pcpca", output="page.html", test=False)

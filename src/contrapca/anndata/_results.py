@@ -96,7 +96,8 @@ def stored(adata: Any, key: str, *, what: str = MODEL, by: str = "tl.contrapca")
     if not isinstance(entry, Mapping) or what not in entry:
         known = [name for name, value in adata.uns.items() if isinstance(value, Mapping) and what in value]
         have = f"only {listed(known)}" if known else f"run contrapca.{by} first"
-        raise ValueError(f"There are no such results in adata.uns[{key!r}], {have}.{did_you_mean(key, known)}")
+        meant = f" Did you mean output={key!r}?" if str(key).endswith(".html") else did_you_mean(key, known)
+        raise ValueError(f"There are no such results in adata.uns[{key!r}], {have}.{meant}")
     return dict(entry)
 
 

@@ -180,7 +180,8 @@ class Study:
         tables = checked_tables(rows, known["weights"], name="Study", features=own_features, weights_are="weights")
         if design is not None and tables.incomplete:
             raise GroupError(
-                "Values are missing, but designs need complete rows: impute them, or drop rows or features."
+                "Values are missing, but designs need complete rows: drop the rows or the features that lack values. "
+                "(A test takes values imputed by group for measured ones, and can reject noise.)"
             )
         # A value for each sample.
         counts = rows.map(n_rows_of)
