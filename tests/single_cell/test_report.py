@@ -54,7 +54,7 @@ def test_report_on_stored_results(adata, folder):
 
 
 def test_a_page_in_place_of_a_key_is_noticed(adata, folder):
-    with pytest.raises(ValueError, match="Did you mean output='page.html'"):
+    with pytest.raises(ValueError, match=r"Did you mean output='page\.html'"):
         tl.report(adata, "page.html")
 
 
