@@ -135,7 +135,9 @@ def test_keys_are_named_after_the_function(adata, name):
     assert np.allclose(found["held_out_ratio"], ratios.ratios, rtol=1e-4)
     assert np.allclose(found["held_out_interval"], ratios.intervals, rtol=1e-4)
     assert ("gamma" in found) == (name != "clvm")
-    assert np.isnan(found.get("gamma_max", np.nan)) == (name != "contrapca")  # only gamma="auto" needs the limit
+    assert np.isnan(found.get("gamma_max", np.nan)) == (
+        name not in ("contrapca", "cpca")
+    )  # only "auto" needs the limit
     assert repr(contrapca.get.model(adata, name)).startswith(type(estimator).__name__)
 
 

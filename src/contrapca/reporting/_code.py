@@ -35,8 +35,12 @@ def python_code(subject: Subject, title: str | None, study: str, tested: bool, d
         fit = f"path = contrast_path({_shown(path.estimator)}, study, gammas={path.gammas.tolist()})"
         names.add("contrast_path")
     else:
-        # As it was asked, not as it was settled: the test is in the units that the parameters name.
         about, again = "model", unfitted(clone(subject.model), background_label=None)
+        if subject.model._contrasts:
+            settled = unfitted(subject.model._path_estimator(), background_label=None)
+            # The test is in the units that the parameters name: those that a fit chose must not become parameters.
+            if settled._scaling == subject.scale:
+                again = settled._with_strength(subject.model.fit_.gamma)
         # A report takes no model that was fitted with covariates; of a design they are part of the study.
         fit = f"model = {_shown(again)}{'' if adjusted and subject.study.design is not None else '.fit(study)'}"
     kind = type(path.estimator if subject.model is None else subject.model)
