@@ -201,6 +201,17 @@ def test_summary_is_what_the_library_says(data):
     assert "PCPCA(gamma=0.5).fit(study)" in summary["code"]["python"]
 
 
+def test_units_that_a_fit_chose_are_not_in_the_code():
+    """They would become parameters, and the test of the page made again would be in other units."""
+    rng = np.random.default_rng(0)
+    mixing, spread = rng.normal(size=(40, 40)) * np.geomspace(1, 0.02, 40), np.geomspace(1, 30, 40)
+    X, Y = (rng.normal(size=(60, 40)) @ mixing.T * spread for _ in range(2))
+    study = Study(X, background=Y)
+    model = ContraPCA(2).fit(study)
+    assert model.plateau_.scale == "pooled"
+    assert "model = ContraPCA().fit(study)" in summarize(study, model, test=False, progress=False)["code"]["python"]
+
+
 def test_the_code_of_a_report_makes_the_same_report(data, model, tmp_path, monkeypatch, need):
     need("jinja2")
     monkeypatch.chdir(tmp_path)
