@@ -146,8 +146,9 @@ def test_points_know_cells_blocks_and_doses(studies, frames):
     def columns(study):
         points = choose_points(summarize(study, PCPCA(1), test=False, progress=False).subject)
         texts = [
-            [own["texts"]["names"][code] for code in np.frombuffer(base64.b64decode(own["texts"]["codes"]), "<u2")]
+            [own["texts"]["names"][code] for code in np.frombuffer(base64.b64decode(own["texts"]["codes"]), "u1")]
             for own in points["columns"]
+            if own["texts"]
         ]
         entries = [[(entry["name"], entry["rows"]) for entry in own["entries"]] for own in points["columns"]]
         return [own["name"] for own in points["columns"]], entries, texts

@@ -356,7 +356,7 @@ def test_labels_become_classes_or_a_scale(data, model):
     assert names[-1] == "all other labels"
     assert sum(entry["rows"] for entry in words["entries"]) == 220
     texts = words["texts"]  # of every class, also of those that share a colour
-    codes = np.frombuffer(base64.b64decode(texts["codes"]), "<u2")
+    codes = np.frombuffer(base64.b64decode(texts["codes"]), "u1")
     assert [texts["names"][code] for code in codes] == [""] * 100 + [f"name {i % 40}" for i in range(120)]
     numbered = [f"cluster {i % 12 + 1}" for i in range(120)]
     assert column(numbered)[1] == [f"cluster {k}" for k in range(1, 13)]

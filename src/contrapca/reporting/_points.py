@@ -39,12 +39,14 @@ def choose_points(subject: Subject) -> dict[str, Any]:
     words = words_for(subject.study.design)
     alone = subject.rows.like([words["cases"]] * n for n in subject.study.counts)
     groups = Column(f"{words['cases']} and {words['controls']}", alone, plain=True)
+    columns = [_column(own, chosen, words) for own in (*subject.columns, groups)]
+    columns[-1]["texts"] = None  # its legend says it all
     return {
         "n_background": len(chosen.backgrounds[0]),
         "n_rows": list(subject.rows.map(lambda table: table.shape[0]))[::-1],
         "positions": pack(np.concatenate(list(subject.drawn(chosen))[::-1], axis=1)),
         "loadings": pack(subject.loadings) | {"features": subject.features},
-        "columns": [_column(own, chosen, words) for own in (*subject.columns, groups)],
+        "columns": columns,
         "rows": to_base64(np.concatenate(list(chosen)[::-1]).astype(np.uint32)),
         "names": {"foreground": names.foreground, "background": names.backgrounds[0]},
         "features": _features(subject.rows, chosen, subject.loadings),
@@ -83,7 +85,8 @@ def _column(column: Column, chosen: Groups[npt.NDArray[np.intp]], words: dict[st
     if numbers is None or column.heading:  # the page writes other numbers itself
         every = np.concatenate([np.array(text, dtype=object) for text in list(column.texts)[::-1]])
         known, codes = np.unique(every[drawn].astype(str), return_inverse=True)
-        texts = {"names": known.tolist(), "codes": to_base64(codes.astype(np.uint16))}  # of MAX_POINTS
+        kind = np.uint8 if known.size <= 256 else np.uint16  # MAX_POINTS are fewer
+        texts = {"names": known.tolist(), "codes": to_base64(codes.astype(kind))}
     return {
         "name": column.name,
         "heading": column.heading,

@@ -49,7 +49,8 @@ class Column {
   constructor({ name, heading, is_dose, entries, codes, numbers, texts }) {
     Object.assign(this, { name, heading, isDose: is_dose, groupOf: bytes(codes) });
     this.numbers = numbers && new Float64Array(bytes(numbers).buffer); // of all points; NaN where it is not known
-    this.texts = texts && { names: texts.names, codes: new Uint16Array(bytes(texts.codes).buffer) };
+    const Codes = texts && texts.names.length <= 256 ? Uint8Array : Uint16Array;
+    this.texts = texts && { names: texts.names, codes: new Codes(bytes(texts.codes).buffer) };
     const members = entries.map(() => []);
     this.groupOf.forEach((code, i) => members[code].push(i));
     this.groups = entries.map((group, code) => ({ ...group, members: members[code] }));
