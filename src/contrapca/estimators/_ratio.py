@@ -32,7 +32,7 @@ from ..contrast import (
     sum_of_theta,
 )
 from ..data import Groups, Tables
-from ..missing import Incomplete, collect, collect_expected
+from ..missing import Incomplete, collect
 from ..moments import Complete, Contrast, Moments, contrast, has_few_rows, sum_of_fourth_powers
 from ._base import Choice, ContrastSolver, check_rank, unfitted
 
@@ -174,9 +174,9 @@ class RatioPCA(ContrastSolver):
         return self._solve(data, self._latents(), Choice(self._chosen_gamma(data)))
 
     def _collected(self, tables: Tables) -> Complete | Incomplete:
-        d = check_n_components(self.n_components, tables.n_features)
         if tables.incomplete:
-            return collect_expected(tables, d, self.scale, self.solver, type(self).__name__)
+            return super()._collected(tables)
+        d = check_n_components(self.n_components, tables.n_features)
         data = collect(tables, d, self.scale, self.solver, reduced=False)  # few rows by their inner products
         assert isinstance(data, Complete)
         if self.ridge != "auto" or tables.are_moments:
